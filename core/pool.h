@@ -38,7 +38,7 @@ void pool_reset_peak();
 /// Gives cached large blocks back to the system.
 void pool_trim();
 
-/// Sees every block taken and given back from add_memory_observer() to remove_memory_observer(). Called from any thread.
+/// Sees every block that is taken and given back while it is added. Called from any thread.
 class MemoryObserver {
  public:
   virtual ~MemoryObserver() = default;

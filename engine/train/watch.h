@@ -24,8 +24,8 @@ struct Evaluation;
 struct StepResult;
 
 /// What a number is taken of.
-/// `memory`: of the process, see kMemoryGrowth. `output`: of an op of a recorded step, see parse_op_condition(); no watch
-/// has it.
+/// `memory`: of the process, see kMemoryGrowth. `output`: of an op of a recorded step, see parse_op_condition(); no
+/// watch has it.
 enum class WatchSubject { metric, weight, gradient, update, activation, memory, output };
 /// How many bytes a step the memory of the run has grown by, over its last two epochs, where that goes on: see
 /// memory_growth.h. A run looks at it by itself.

@@ -31,6 +31,7 @@ LeakReplay::LeakReplay(Project& project, const RunInfo& run, const LeakPlan& pla
     replayer_->step();
     stepped_();
   }
+  before_ = std::make_unique<MemoryImage>();
   survivors_ = std::make_unique<tracing::Survivors>(session().group());
 }
 
@@ -63,6 +64,10 @@ std::vector<int64_t> LeakReplay::bytes_of(const std::vector<tracing::MemoryPlace
   return sum;
 }
 
+std::vector<tracing::Holding> LeakReplay::holders_of(const std::vector<Storage*>& survivors) const {
+  return tracing::find_holders(survivors, tracing::KnownObjects(session()), *before_, survivors_.get());
+}
+
 void LeakReplay::empty_tensors(const std::vector<tracing::MemoryPlace>& places,
                                const std::set<tracing::TensorOwner>& owners) {
   std::vector<Storage*> targets;
@@ -70,8 +75,7 @@ void LeakReplay::empty_tensors(const std::vector<tracing::MemoryPlace>& places,
   left_.clear();
   if (targets.empty()) return;
   const std::set<const Storage*> growing(targets.begin(), targets.end());
-  const std::vector<tracing::Holding> found =
-      tracing::find_holders(targets, tracing::KnownObjects(session()), survivors_.get());
+  const std::vector<tracing::Holding> found = holders_of(targets);
   // A list is its owner's as a whole, whatever way led to one of its parts.
   std::set<uint64_t> lists;
   for (const tracing::Holding& h : found)

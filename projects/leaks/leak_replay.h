@@ -25,6 +25,8 @@ class LeakReplay {
   /// Of survivors that are at least a step old and of these places, those are emptied whose owner is among `owners`.
   void empty_tensors(const std::vector<tracing::MemoryPlace>& places, const std::set<tracing::TensorOwner>& owners);
   int64_t emptied() const { return emptier_.count(); }
+  /// Who holds these survivors.
+  std::vector<tracing::Holding> holders_of(const std::vector<Storage*>& survivors) const;
   /// Who held what was left over when tensors were emptied last.
   const std::vector<tracing::Holding>& left() const { return left_; }
 
@@ -34,6 +36,7 @@ class LeakReplay {
 
   std::function<void()> stepped_;
   CleanMemory clean_;
+  std::unique_ptr<MemoryImage> before_;  ///< of the first step of the window
   tracing::TensorEmptier emptier_;
   std::unique_ptr<Replayer> replayer_;
   std::unique_ptr<tracing::Survivors> survivors_;

@@ -155,7 +155,7 @@ class LeakSearch {
         targets.push_back(blocks[blocks.size() - 1 - k]);
         places.push_back(place);
       }
-    const auto found = tracing::find_holders(targets, tracing::KnownObjects(replay.session()), &replay.survivors());
+    const auto found = replay.holders_of(targets);
     std::map<size_t, std::map<tracing::TensorOwner, double>> nearness;
     for (size_t i = 0; i < found.size(); ++i) nearness[places[i]][found[i].owner] += std::exp2(-found[i].distance);
     std::map<size_t, tracing::Holding> all;

@@ -14,13 +14,11 @@
 namespace tenon::tracing {
 namespace {
 
-uint64_t place_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
-
 struct HeapBlocks : ::testing::Test {
   void SetUp() override {
     if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
   }
-  static HeapBlock in(const MemoryImage& image, const void* p) { return {image, image.block_of(place_of(p))}; }
+  static HeapBlock in(const MemoryImage& image, const void* p) { return {image, image.block_of(address_of(p))}; }
 };
 
 TEST_F(HeapBlocks, tensors_their_history_and_nodes_are_known_for_what_they_are) {
@@ -32,7 +30,7 @@ TEST_F(HeapBlocks, tensors_their_history_and_nodes_are_known_for_what_they_are) 
   ASSERT_NE(header.tensor(), nullptr);
   EXPECT_EQ(to_string(header.tensor()->meta.shape), to_string(b.size()));
   EXPECT_EQ(header.tensor()->storage.get(), b.storage());
-  EXPECT_EQ(header.address_of(&header.tensor()->storage), place_of(&b.impl()->storage));
+  EXPECT_EQ(header.place_of(&header.tensor()->storage), address_of(&b.impl()->storage));
   EXPECT_EQ(header.history(), nullptr);
   EXPECT_FALSE(header.is_tensor_memory());
   const HeapBlock history = in(image, autograd_meta(b));
@@ -68,15 +66,15 @@ TEST_F(HeapBlocks, what_is_gone_by_now_is_found_to_be_and_never_touched) {
   const Tensor t = empty({4});
   Holding h;
   EXPECT_FALSE(held_tensor(h)) << "nobody holds anything";
-  h.tensor = place_of(t.impl());
-  h.storage = place_of(t.storage());
+  h.tensor = address_of(t.impl());
+  h.storage = address_of(t.storage());
   EXPECT_TRUE(held_tensor(h).same(t));
   h.storage += 64;
   EXPECT_FALSE(held_tensor(h)) << "it has another storage by now";
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   munmap(page, 4096);
-  h.tensor = place_of(page);
+  h.tensor = address_of(page);
   EXPECT_FALSE(held_tensor(h)) << "its memory was given back to the system";
 }
 

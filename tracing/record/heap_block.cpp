@@ -27,8 +27,8 @@ HeapBlock::HeapBlock(const MemoryImage& image, MemorySpan span)
     : span_(span), words_(image.words(beginning_of(span))) {}
 HeapBlock::HeapBlock(MemorySpan span) : span_(span), words_(MemoryImage::words_now(beginning_of(span))) {}
 
-uint64_t HeapBlock::address_of(const void* member) const {
-  return span_.begin + (reinterpret_cast<uint64_t>(member) - reinterpret_cast<uint64_t>(words_.data()));
+uint64_t HeapBlock::place_of(const void* member) const {
+  return span_.begin + (address_of(member) - address_of(words_.data()));
 }
 
 const TensorImpl* HeapBlock::tensor() const {

@@ -9,6 +9,8 @@
 
 namespace tenon::tracing {
 
+inline uint64_t address_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
+
 /// What stands in a block of the heap, as it was copied. The objects that it gives are words without life: their
 /// members may be compared, and nothing that they point to is there. Null where the words are no such object's.
 class HeapBlock {
@@ -30,7 +32,7 @@ class HeapBlock {
 
   const MemorySpan& span() const { return span_; }
   /// Where in the process a member of one of these objects stands.
-  uint64_t address_of(const void* member) const;
+  uint64_t place_of(const void* member) const;
 
  private:
   template <class T>

@@ -25,8 +25,6 @@ namespace {
 
 using Stop = PointerWalk::Stop;
 
-uint64_t address_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
-
 std::string class_text(const void* object) {
   uint64_t first = 0;
   std::memcpy(&first, object, 8);
@@ -38,7 +36,7 @@ std::string class_text(const void* object) {
 std::vector<PointerWalk::Part> parts_of(const Stop& s, const HeapBlock& block) {
   std::vector<PointerWalk::Part> parts;
   const auto handle = [&](const void* member, int leads_to = kAnything) {
-    const uint64_t at = block.address_of(member);
+    const uint64_t at = block.place_of(member);
     parts.push_back({{at, at + 8}, leads_to, 0});
   };
   // Behind the node in its block.
@@ -125,7 +123,7 @@ void add_others(const MemoryImage& image, const PointerWalk& walk, const KnownOb
   constexpr int kAsNear = 1;
   if (!h.tensor || h.handles < 2) return;
   int nearest = INT_MAX;
-  const auto ways = walk.ways_to_block(h.tensor);
+  const auto ways = walk.ways_to_tensor(h.tensor);
   for (const auto& w : ways) nearest = std::min(nearest, w.back().distance);
   for (const auto& w : ways) {
     if (w.back().distance > nearest + kAsNear) continue;
@@ -137,13 +135,13 @@ void add_others(const MemoryImage& image, const PointerWalk& walk, const KnownOb
 }  // namespace
 
 std::vector<Holding> find_holders(const std::vector<Storage*>& targets, const KnownObjects& known,
-                                  const void* passed_over) {
+                                  const MemoryImage& before, const void* passed_over) {
   const MemoryImage image;
-  std::vector<uint64_t> addresses;
-  for (const Storage* s : targets) addresses.push_back(address_of(s));
+  PointerWalk::Ends ends;
+  for (const Storage* s : targets) ends.targets.push_back(address_of(s));
   const uint64_t over = address_of(passed_over);
-  const PointerWalk walk(image, roots_of(image, known), {idle_tensor_headers(), idle_nodes(), {over, over + 1}},
-                         addresses, parts_of, tensor_header_bytes());
+  ends.skipped = {idle_tensor_headers(), idle_nodes(), {over, over + 1}};
+  const PointerWalk walk(image, before, roots_of(image, known), ends, parts_of);
   WayReader::Names names;
   std::vector<Holding> all;
   for (const Storage* s : targets) {

@@ -19,7 +19,8 @@ class TrainingSession;
 // it is, a block. A way is a way of words that are there: nothing of it is supposed. What is reached by none is said to
 // be held by nobody that is known, as is what only a thread's stack holds.
 // Words that are left over from something that stood there before may still make a way. So the sizes that a tensor does
-// not use are not looked at, the least of all ways is taken, and what one owner is said to hold is proven by a replay.
+// not use are not looked at; an image of a time before the targets were taken tells words that are older than what they
+// lead to; the least of all ways is taken, and what one owner is said to hold is proven by a replay.
 // All of it is read off an image, whose words are compared and never followed as pointers. What a proof empties is a
 // tensor by each of its members, there and in the process as it is then, and leads to a storage that is known.
 namespace tenon::tracing {
@@ -77,10 +78,10 @@ struct KnownObjects {
 };
 
 /// Looks for what holds storages of this process that are alive; no other thread of the session works meanwhile. In the
-/// order of `targets`. `passed_over`: an object that knows of them and holds none. Throws Error where memory cannot be
-/// looked at (MemoryImage).
+/// order of `targets`. `before`: of a time when none of them was taken. `passed_over`: an object that knows of them and
+/// holds none. Throws Error where memory cannot be looked at (MemoryImage).
 std::vector<Holding> find_holders(const std::vector<Storage*>& targets, const KnownObjects& known,
-                                  const void* passed_over);
+                                  const MemoryImage& before, const void* passed_over);
 
 /// The tensor of a holding; undefined where there is none, or where by now something else stands there.
 Tensor held_tensor(const Holding& h);

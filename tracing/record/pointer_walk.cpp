@@ -1,6 +1,7 @@
 #include "tracing/record/pointer_walk.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace tenon::tracing {
@@ -9,16 +10,14 @@ namespace {
 constexpr uint64_t kAtOnce = 1 << 20;  // bytes that are read
 // Who has a block has the address of its beginning; one of a place within it more often stands there by chance.
 constexpr int kWithin = 2;
+constexpr uint64_t kLeastAddress = 4096;  // nothing stands below, nor above what so many bits tell
+constexpr int kAddressBits = 47;
 }  // namespace
 
-PointerWalk::PointerWalk(const MemoryImage& image, std::vector<Root> roots, std::vector<MemorySpan> skipped,
-                         const std::vector<uint64_t>& targets, Parts parts, size_t remembered)
-    : image_(image),
-      roots_(std::move(roots)),
-      skipped_(std::move(skipped)),
-      parts_(std::move(parts)),
-      remembered_(remembered) {
-  for (const uint64_t t : targets) targets_.emplace(t, Stop{});
+PointerWalk::PointerWalk(const MemoryImage& image, const MemoryImage& before, std::vector<Root> roots, const Ends& ends,
+                         Parts parts)
+    : image_(image), before_(before), roots_(std::move(roots)), skipped_(ends.skipped), parts_(std::move(parts)) {
+  for (const uint64_t t : ends.targets) targets_.emplace(t, Stop{});
   for (size_t i = 0; i < roots_.size(); ++i) {
     Stop s;
     s.block = roots_[i].span;
@@ -59,8 +58,18 @@ void PointerWalk::look_over(int stop, const Part& part) {
   }
 }
 
+/// Whether a word is older than what it leads to: it stood there when no block was at its value, or another tensor had
+/// the header.
+bool PointerWalk::is_left_over(uint64_t slot, uint64_t value, const HeapBlock* header) const {
+  const TensorImpl* t = header ? header->tensor() : nullptr;
+  const bool is_new = t && targets_.contains(address_of(t->storage.get()));
+  if (!is_new && before_.block_of(value).bytes() > 0) return false;
+  const std::vector<uint64_t> then = before_.words({slot, slot + 8});
+  return !then.empty() && then[0] == value;
+}
+
 void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& part) {
-  if (value < 4096 || value >> 47) return;
+  if (value < kLeastAddress || value >> kAddressBits) return;
   const int root = stops_[static_cast<size_t>(stop)].root;
   int distance = stops_[static_cast<size_t>(stop)].distance + part.step;
   Stop here{{}, slot, value, stop, root, part.leads_to, distance};
@@ -75,14 +84,17 @@ void PointerWalk::look_at(uint64_t slot, uint64_t value, int stop, const Part& p
   if (std::any_of(skipped_.begin(), skipped_.end(),
                   [&](const MemorySpan& s) { return s.holds(slot) || to.holds(s.begin); }))
     return;
+  const bool may_be_header =
+      value == to.begin && to.bytes() >= tensor_header_bytes() && to.bytes() <= tensor_header_bytes() + kLeftOverBytes;
+  const std::optional<HeapBlock> header = may_be_header ? std::optional<HeapBlock>({image_, to}) : std::nullopt;
+  if (is_left_over(slot, value, header ? &*header : nullptr)) return;
+  if (header && header->tensor()) words_of_[value].push_back(here);
   const auto [at, fresh] = by_block_.emplace(to.begin, static_cast<int>(stops_.size()));
   if (fresh) {
     stops_.push_back(here);
     come_to(at->second);
   }
   Stop& known = stops_[static_cast<size_t>(at->second)];
-  if (value == to.begin && to.bytes() >= remembered_ && to.bytes() <= remembered_ + kLeftOverBytes)
-    words_of_[value].push_back(here);
   if (fresh) return;
   if (known.done && part.leads_to > 0 && known.kind == 0 && known.from >= 0) {
     // A word led there by chance; now it is known what it is, and it is looked into anew. The way to it stays: this one
@@ -109,9 +121,9 @@ std::vector<PointerWalk::Stop> PointerWalk::way_to(uint64_t target) const {
   return at == targets_.end() || at->second.from < 0 ? std::vector<Stop>() : way_from_root(at->second);
 }
 
-std::vector<std::vector<PointerWalk::Stop>> PointerWalk::ways_to_block(uint64_t begin) const {
+std::vector<std::vector<PointerWalk::Stop>> PointerWalk::ways_to_tensor(uint64_t header) const {
   std::vector<std::vector<Stop>> all;
-  if (const auto at = words_of_.find(begin); at != words_of_.end())
+  if (const auto at = words_of_.find(header); at != words_of_.end())
     for (const Stop& s : at->second) all.push_back(way_from_root(s));
   return all;
 }

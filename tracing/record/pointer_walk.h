@@ -43,17 +43,20 @@ class PointerWalk {
   /// still have the words of one that stood there before.
   using Parts = std::function<std::vector<Part>(const Stop& at, const HeapBlock& block)>;
 
-  /// Ends at the addresses of `targets`, whose blocks are not looked into. Only parts that lead to kTarget come to one:
-  /// whatever holds it is known. `skipped`: addresses at which nothing is looked at. Every word that leads to a block
-  /// of `remembered` bytes is kept for ways_to_block().
-  PointerWalk(const MemoryImage& image, std::vector<Root> roots, std::vector<MemorySpan> skipped,
-              const std::vector<uint64_t>& targets, Parts parts, size_t remembered);
+  struct Ends {
+    std::vector<uint64_t> targets;    ///< addresses of storages, whose blocks are not looked into
+    std::vector<MemorySpan> skipped;  ///< where nothing is looked at
+  };
+
+  /// Only parts that lead to kTarget come to a target: whatever holds it is known. `before`: of a time when none of the
+  /// targets was taken. Both images are needed for as long as the walk is asked.
+  PointerWalk(const MemoryImage& image, const MemoryImage& before, std::vector<Root> roots, const Ends& ends,
+              Parts parts);
 
   /// The way to a target, from its root on; the last stop is the target. Empty where there is none.
   std::vector<Stop> way_to(uint64_t target) const;
-  /// The ways to every word that is the beginning of a block of `remembered` bytes or a little more; the last stop of
-  /// each is the block.
-  std::vector<std::vector<Stop>> ways_to_block(uint64_t begin) const;
+  /// The ways to every word that leads to the beginning of a tensor's header; the last stop of each is the header.
+  std::vector<std::vector<Stop>> ways_to_tensor(uint64_t header) const;
   const Root& root(const Stop& s) const { return roots_[static_cast<size_t>(s.root)]; }
 
  private:
@@ -63,14 +66,15 @@ class PointerWalk {
   void come_to(int stop);
   std::vector<Stop> way_from_root(Stop last) const;
 
-  const MemoryImage& image_;
+  bool is_left_over(uint64_t slot, uint64_t value, const HeapBlock* header) const;
+
+  const MemoryImage &image_, &before_;
   std::vector<Root> roots_;
   std::vector<MemorySpan> skipped_;
   Parts parts_;
-  const size_t remembered_;
   std::vector<Stop> stops_;
   std::vector<std::vector<int>> ahead_;                       ///< stops to look into, by their distance
-  std::unordered_map<uint64_t, std::vector<Stop>> words_of_;  ///< of blocks of that size
+  std::unordered_map<uint64_t, std::vector<Stop>> words_of_;  ///< that lead to a tensor's header
   std::unordered_map<uint64_t, int> by_block_;                ///< by the block's beginning
   std::unordered_map<uint64_t, Stop> targets_;                ///< the nearest way to each; from < 0: none yet
 };

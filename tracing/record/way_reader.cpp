@@ -7,7 +7,6 @@
 
 #include "core/symbol_names.h"
 #include "engine/nn/module.h"
-#include "tracing/analyses/finding.h"
 #include "tracing/record/heap_block.h"
 
 namespace tenon::tracing {
@@ -15,8 +14,14 @@ namespace {
 
 using Stop = PointerWalk::Stop;
 
-uint64_t address_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
-std::string block_text(MemorySpan s) { return "a block of " + bytes_text(static_cast<int64_t>(s.bytes())); }
+std::string held_bytes_text(uint64_t bytes) {
+  auto v = static_cast<double>(bytes);
+  const char* unit = nullptr;
+  for (const char* next : {"KiB", "MiB", "GiB"})
+    if (v >= 1024) v /= 1024, unit = next;
+  return unit ? fmt::format("{:.1f} {}", v, unit) : fmt::format("{} bytes", bytes);
+}
+std::string block_text(MemorySpan s) { return "a block of " + held_bytes_text(s.bytes()); }
 
 }  // namespace
 
@@ -27,8 +32,8 @@ Holding WayReader::read(const std::vector<Stop>& way, const Storage& target) {
   follow(way);
   out_.distance = way.back().distance;
   out_.bytes = static_cast<int64_t>(target.bytes);
-  std::string last = "its storage of " + bytes_text(static_cast<int64_t>(target.bytes));
-  if (out_.by_view()) last += ", of which it shows " + bytes_text(out_.shown);
+  std::string last = "its storage of " + held_bytes_text(target.bytes);
+  if (out_.by_view()) last += ", of which it shows " + held_bytes_text(static_cast<uint64_t>(out_.shown));
   say(last);
   return std::move(out_);
 }

@@ -153,7 +153,10 @@ void LeaksView::refresh() {
            "and once more without the one who holds it: what grows no more was held by it."));
   const bool found = known_ && !known_->report.leaks.empty();
   below_->setVisible(found);
-  if (found) edit_->set_text(tr("What ends it: %1").arg(QString::fromStdString(known_->report.leaks.front().edit())));
+  if (!found) return;
+  const auto& leaks = known_->report.leaks;
+  const QString text = leaks.size() == 1 ? tr("What ends it: %1") : tr("What ends the largest: %1");
+  edit_->set_text(text.arg(QString::fromStdString(leaks.front().edit())));
 }
 
 void LeaksView::search() {

@@ -342,9 +342,8 @@ class KeepingSgd : public optim::Optimizer {
  protected:
   void update(size_t, const Tensor& p, const Tensor& grad, double lr) override {
     history_.push_back(clone(grad));
-    auto* w = static_cast<float*>(p.raw());
-    const auto* g = static_cast<const float*>(history_.back().raw());
-    for (int64_t i = 0; i < p.numel(); ++i) w[i] -= static_cast<float>(lr) * g[i];
+    const NoGrad no_history;
+    copy_(p, sub(p, mul(grad, lr)));
   }
 
  private:
