@@ -145,6 +145,7 @@ QWidget* RunsView::build_chart() {
   bar->add(along_);
   bar->add_stretch();
   for (QComboBox* list : {up_, along_}) connect(list, &QComboBox::activated, this, [this] { fill_chart(); });
+  connect(along_, &QComboBox::activated, this, [this] { along_chosen_ = true; });
   all_keys_ = new QToolButton(bar);
   all_keys_->setObjectName("runs.all_keys");
   all_keys_->setText(tr("All keys"));
@@ -291,9 +292,9 @@ void RunsView::fill() {
 void RunsView::offer_fields() {
   const std::vector<RunField> told = told_fields(model_.rows()), came = result_fields(model_.rows());
   offer(group_, told, {}, tr("Every run a row"));
-  const bool first = along_->count() == 0;
   offer(along_, told, came, {});
-  if (const auto main = main_field(model_.rows()); first && main)
+  // Until someone chooses: runs that come later differ in other keys than the first ones, which differ in none.
+  if (const auto main = main_field(model_.rows()); main && !along_chosen_)
     along_->setCurrentIndex(along_->findText(QString::fromStdString(main->text())));
   offer(up_, came, told, {});
 }

@@ -35,6 +35,7 @@ class RunsView : public View {
   RunsChart chart_;
   QWidget* chart_page_;
   QComboBox *group_, *along_, *up_;
+  bool along_chosen_ = false;  ///< by a person; until then it follows what the runs differ in
   QToolButton* all_keys_ = nullptr;
   TableList* list_;
   QLineEdit* filter_;

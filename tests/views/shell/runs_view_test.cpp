@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <QComboBox>
+#include <QFile>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -208,6 +209,30 @@ TEST_F(Runs, a_run_that_trains_is_in_the_table) {
   until([this] { return !bench_->training(); });
   settle();
   until([this] { return cell(0, 1) == "stopped"; });
+}
+
+TEST_F(Runs, the_chart_goes_along_what_the_runs_differ_in_until_one_chooses) {
+  // A view that was open when there was one run only.
+  window_->commands().run("file.close");
+  settle();
+  ASSERT_TRUE(QFile::remove(file_));
+  open_spirals();
+  train(4, {{"optimizer.lr", "0.1"}});
+  ASSERT_TRUE(window_->commands().run("view.runs"));
+  settle();
+  auto* along = part<QComboBox>("runs.along");
+  until([&] { return table_->shown_rows() == 1; });
+  train(4, {{"optimizer.lr", "0.01"}});
+  until([&] { return table_->shown_rows() == 2; });
+  settle();
+  EXPECT_EQ(along->currentText(), "optimizer.lr");
+  along->setFocus();
+  while (along->currentText() != "seconds") key(along, Qt::Key_Down);
+  settle();
+  train(4, {{"optimizer.lr", "0.001"}});
+  until([&] { return table_->shown_rows() == 3; });
+  settle();
+  EXPECT_EQ(along->currentText(), "seconds") << "what one chose stays";
 }
 
 TEST_F(Runs, groups_and_a_chart_follow_the_filter_and_select_runs) {
