@@ -58,8 +58,11 @@ TEST(ArtifactJourney, every_template_as_cpp) {
     const Folder folder;
     if (!made_and_trained(t, folder)) continue;
     for (const char* batch : {"1", "3"}) {
+      const std::string weights = folder / "weights.bin";
+      const bool beside = std::string(batch) == "3";
       std::vector<std::string> words = {"export",           folder / "p.tenon", "r",      "--format", "cpp", "-o",
                                         folder / "model.h", "--verify",         "--json", "--batch",  batch};
+      if (beside) words.insert(words.end(), {"--weights", weights});
       const Outcome o = tenon(words);
       ASSERT_EQ(o.status, 0) << o.err;
       const auto j = o.json().at(0);
@@ -67,6 +70,7 @@ TEST(ArtifactJourney, every_template_as_cpp) {
       EXPECT_LE(j.at("relative_difference").get<double>(), 1e-5) << j;
       EXPECT_GT(j.at("code_bytes").get<int64_t>(), 0) << j;
       EXPECT_GT(j.at("weight_bytes").get<int64_t>(), 0) << j;
+      EXPECT_EQ(std::filesystem::exists(weights), beside);
       // Many weights do not go into the source, which a compiler would take minutes for.
       EXPECT_EQ(std::filesystem::exists(folder / "model.bin"), std::string(t.name) == "resnet18");
     }
