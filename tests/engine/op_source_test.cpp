@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "engine/op/op.h"
+#include "tests/engine/files.h"
 
 namespace tenon {
 namespace {
@@ -36,11 +38,14 @@ TEST(OpSource, a_struct_comes_with_its_registration_and_nothing_of_its_neighbour
 }
 
 TEST(OpSource, what_was_compiled_elsewhere_is_read_from_there_and_may_be_gone) {
-  static const Place here = Place::current();
-  EXPECT_NE(definition_text(here).find("Place here = Place::current()"), std::string::npos) << definition_text(here);
-#line 1 "/no/such/plugin.cpp"
-  static const Place gone = Place::current();
-  EXPECT_EQ(definition_text(gone), "");
+  const testing_files::Folder folder;
+  const std::string file = folder.file("wave.cpp");
+  std::ofstream(file) << "// Not this one.\nint x;\n// A wave.\nstruct Wave {\n  int y;\n};\n"
+                      << "const Register<Wave> wave_op;\nint z;\n";
+  EXPECT_EQ(definition_text(Place::current(file.c_str(), 7)),
+            "// A wave.\nstruct Wave {\n  int y;\n};\nconst Register<Wave> wave_op;\n");
+  EXPECT_EQ(definition_text(Place::current(file.c_str(), 99)), "");
+  EXPECT_EQ(definition_text(Place::current("/no/such/plugin.cpp", 1)), "");
 }
 
 }  // namespace
