@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/error.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 
@@ -31,7 +32,11 @@ LeakReplay::LeakReplay(Project& project, const RunInfo& run, const LeakPlan& pla
     replayer_->step();
     stepped_();
   }
-  before_ = std::make_unique<MemoryImage>();
+  try {
+    before_ = std::make_unique<MemoryImage>();
+  } catch (const Error&) {
+    why_not_ = std::current_exception();
+  }
   survivors_ = std::make_unique<tracing::Survivors>(session().group());
 }
 
@@ -65,6 +70,7 @@ std::vector<int64_t> LeakReplay::bytes_of(const std::vector<tracing::MemoryPlace
 }
 
 std::vector<tracing::Holding> LeakReplay::holders_of(const std::vector<Storage*>& survivors) const {
+  if (why_not_) std::rethrow_exception(why_not_);
   return tracing::find_holders(survivors, tracing::KnownObjects(session()), *before_, survivors_.get());
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <exception>
 #include <memory>
 #include <set>
 #include <vector>
@@ -25,7 +26,7 @@ class LeakReplay {
   /// Of survivors that are at least a step old and of these places, those are emptied whose owner is among `owners`.
   void empty_tensors(const std::vector<tracing::MemoryPlace>& places, const std::set<tracing::TensorOwner>& owners);
   int64_t emptied() const { return emptier_.count(); }
-  /// Who holds these survivors.
+  /// Who holds these survivors. Throws Error where memory cannot be looked at (MemoryImage).
   std::vector<tracing::Holding> holders_of(const std::vector<Storage*>& survivors) const;
   /// Who held what was left over when tensors were emptied last.
   const std::vector<tracing::Holding>& left() const { return left_; }
@@ -36,7 +37,8 @@ class LeakReplay {
 
   std::function<void()> stepped_;
   CleanMemory clean_;
-  std::unique_ptr<MemoryImage> before_;  ///< of the first step of the window
+  std::unique_ptr<MemoryImage> before_;  ///< of the first step of the window; null where memory cannot be looked at
+  std::exception_ptr why_not_;           ///< that it cannot: what leaks nothing is known without
   tracing::TensorEmptier emptier_;
   std::unique_ptr<Replayer> replayer_;
   std::unique_ptr<tracing::Survivors> survivors_;
