@@ -114,12 +114,12 @@ tracing::Finding leak_finding(const LeakReport& r) {
   f.sentence = r.sentence();
   double all = 0;
   for (const RunLeak& l : r.leaks) all += l.bytes_a_step;
-  f.facts = {{"leaks", "LEAKS", Unit::count, static_cast<int64_t>(r.leaks.size())},
-             {"bytes_a_step", "LEAKED PER STEP", Unit::bytes, all},
-             {"from", "FROM STEP", Unit::count, r.from},
-             {"to", "TO STEP", Unit::count, r.to},
-             {"followed_to", "FOLLOWED TO STEP", Unit::count, r.looked_to},
-             {"replayed_steps", "STEPS REPLAYED", Unit::count, r.replayed}};
+  f.facts = {{"leaks", "leaks", Unit::count, static_cast<int64_t>(r.leaks.size())},
+             {"bytes_a_step", "leaked a step", Unit::bytes, all},
+             {"from", "from step", Unit::count, r.from},
+             {"to", "to step", Unit::count, r.to},
+             {"followed_to", "followed to step", Unit::count, r.looked_to},
+             {"replayed_steps", "steps replayed", Unit::count, r.replayed}};
   tracing::Table leaks{"leaks",
                        {{"leak", "LEAK", Unit::count},
                         {"owner", "HELD BY", Unit::text},
