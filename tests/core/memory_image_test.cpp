@@ -1,5 +1,6 @@
 // What stands in the process's memory: its blocks, its variables and the classes of its objects.
 #include "core/memory_image.h"
+#include "tests/memory_image.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/symbol_names.h"
+#include "tests/memory_image.h"
 
 namespace tenon {
 namespace {
@@ -32,7 +34,7 @@ uint64_t at_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
 
 struct MemoryImages : ::testing::Test {
   void SetUp() override {
-    if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
+    if (const std::string why = testing_words::why_no_image(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 

@@ -10,6 +10,7 @@
 #include "engine/templates/templates.h"
 #include "projects/project.h"
 #include "tests/journeys/tenon_process.h"
+#include "tests/memory_image.h"
 #include "tests/messages.h"
 
 namespace tenon::journeys {
@@ -138,7 +139,7 @@ TEST_F(Plugins, ItsAttributesAreKeysOfTheRecipe) {
 }
 
 TEST_F(Plugins, what_a_plug_in_leaks_is_named_and_proven) {
-  if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
+  if (const std::string why = testing_words::why_no_image(); !why.empty()) GTEST_SKIP() << why;
   const std::string project = *folder_ / "hoard.tenon";
   const Beginning b = begin(find_template("spirals"), "", project);
   ModelSpec model = b.model;

@@ -9,6 +9,7 @@
 
 #include "engine/autograd/autograd.h"
 #include "engine/ops/pointwise.h"
+#include "tests/memory_image.h"
 #include "tracing/record/memory_owners.h"
 
 namespace tenon::tracing {
@@ -16,7 +17,7 @@ namespace {
 
 struct HeapBlocks : ::testing::Test {
   void SetUp() override {
-    if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
+    if (const std::string why = testing_words::why_no_image(); !why.empty()) GTEST_SKIP() << why;
   }
   static HeapBlock in(const MemoryImage& image, const void* p) { return {image, image.block_of(address_of(p))}; }
 };

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/memory_image.h"
 #include "projects/run_driver.h"
+#include "tests/memory_image.h"
 #include "tests/messages.h"
 #include "tests/projects/leaks/plants.h"
 #include "tests/projects/project_files.h"
@@ -35,7 +36,7 @@ class Leaks : public ::testing::Test {
     scope_ = nullptr;
   }
   void SetUp() override {
-    if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
+    if (const std::string why = testing_words::why_no_image(); !why.empty()) GTEST_SKIP() << why;
   }
   void TearDown() override { clear_plants(); }
 

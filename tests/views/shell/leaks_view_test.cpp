@@ -17,6 +17,7 @@
 #include "engine/spec/layer_registry.h"
 #include "engine/templates/templates.h"
 #include "projects/project.h"
+#include "tests/memory_image.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/frame/table_list.h"
 
@@ -65,7 +66,7 @@ class LeaksInWindow : public testing::WindowTest {
 };
 
 TEST_F(LeaksInWindow, an_owner_is_named_and_proven) {
-  if (!MemoryImage::available()) GTEST_SKIP() << "under a sanitizer the heap is another one, which is not read";
+  if (const std::string why = testing_words::why_no_image(); !why.empty()) GTEST_SKIP() << why;
   open_hoarder(60);
   auto* from = window_->findChild<QSpinBox*>("leaks.from");
   auto* to = window_->findChild<QSpinBox*>("leaks.to");
