@@ -120,9 +120,10 @@ class ArtifactWriter {
 
   /// The caller's names of what goes in and out: "input", "output", or the model's where there are several.
   void name_ends(const OnnxModel& model) {
-    std::set<std::string> taken = {"workspace", "weights", "arena_size", "weights_size"};
+    std::set<std::string> taken = {"workspace", "weights", "arena", "bytes", "at", "run", "arena_size", "weights_size"};
     auto name = [&](const std::string& wanted, bool one, const char* plain) {
       std::string n = one ? plain : identifier(wanted);
+      if (std::isdigit(static_cast<unsigned char>(n.back()))) n += "_";  // kernels are named with a number behind
       while (!taken.insert(n).second) n += "_";
       return n;
     };
