@@ -19,18 +19,18 @@ struct Exported {
 };
 const std::vector<Exported>& exported_templates() {
   static const std::vector<Exported> all = {
-      {"spirals", {}, "normal((7, 2))"},
-      {"tabular", {}, "normal((7, 10))"},
+      {"spirals", {}, "standard_normal((7, 2))"},
+      {"tabular", {}, "standard_normal((7, 10))"},
       {"recommender", {"data.samples=2000"}, "integers(0, 4, (7, 12))"},
-      {"series", {"data.samples=200"}, "normal((7, 64, 1))"},
-      {"u-net", {"data.samples=40", "data.batch_size=4"}, "normal((3, 1, 32, 32))"},
-      {"resnet18", {"data.samples=16", "data.batch_size=4", "data.transforms="}, "normal((2, 3, 32, 32))"},
+      {"series", {"data.samples=200"}, "standard_normal((7, 64, 1))"},
+      {"u-net", {"data.samples=40", "data.batch_size=4"}, "standard_normal((3, 1, 32, 32))"},
+      {"resnet18", {"data.samples=16", "data.batch_size=4", "data.transforms="}, "standard_normal((2, 3, 32, 32))"},
       {"byte-gpt", {"data.context=16", "data.batch_size=4"}, "integers(0, 256, (3, 16))"},
       {"byte-gpt", {"data.context=40", "data.batch_size=2"}, "integers(0, 256, (2, 40))"},
       {"byte-lstm", {"data.context=12", "data.batch_size=4"}, "integers(0, 256, (3, 12))"},
-      {"fashion-mlp", {}, "normal((7, 1, 28, 28))"},
-      {"fashion-cnn", {}, "normal((7, 1, 28, 28))"},
-      {"autoencoder", {}, "normal((7, 1, 28, 28))"},
+      {"fashion-mlp", {}, "standard_normal((7, 1, 28, 28))"},
+      {"fashion-cnn", {}, "standard_normal((7, 1, 28, 28))"},
+      {"autoencoder", {}, "standard_normal((7, 1, 28, 28))"},
   };
   return all;
 }
