@@ -65,9 +65,11 @@ void verify_cpp(TrainingSession& session, const formats::Artifact& artifact, con
                                      {"run_microseconds", static_cast<int64_t>(trial.seconds * 1e6)}});
   e.text += fmt::format(
       "\nverified on {} test samples: compiled with {} it differs by at most {:.3g} ({:.3g} relative)\n"
-      "{} of code with -O2, {} with -Os; {} of data; {:.3g} ms a run",
+      "{} of code with -O2, {} with -Os; {} of data; {} a run",
       e.rows, std::filesystem::path(compiler).filename().string(), e.difference, e.relative_difference,
-      file_size(trial.fast.code), file_size(trial.small.code), file_size(trial.fast.data), trial.seconds * 1e3);
+      file_size(trial.fast.code), file_size(trial.small.code), file_size(trial.fast.data),
+      // The program's clock counts microseconds.
+      trial.seconds < 1e-6 ? std::string("less than 1 µs") : fmt::format("{:.3g} ms", trial.seconds * 1e3));
 }
 
 }  // namespace
