@@ -1,7 +1,9 @@
 # cmake -DROOT=... -DOUT=file.cpp -P op_sources.cmake: the sources of ops as text, for those who look inside one.
 file(GLOB sources ${ROOT}/engine/ops/*.cpp)
 list(SORT sources)
-set(text "#include <cstddef>\n#include <utility>\n\nnamespace tenon {\nextern const std::pair<const char*, const char*> kOpSources[];\nextern const size_t kOpSourceCount;\nconst std::pair<const char*, const char*> kOpSources[] = {\n")
+string(CONCAT text "#include <cstddef>\n#include <utility>\n\nnamespace tenon {\n"
+  "extern const std::pair<const char*, const char*> kOpSources[];\nextern const size_t kOpSourceCount;\n"
+  "const std::pair<const char*, const char*> kOpSources[] = {\n")
 foreach(source ${sources})
   file(RELATIVE_PATH name ${ROOT} ${source})
   file(READ ${source} content)

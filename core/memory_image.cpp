@@ -208,14 +208,16 @@ std::vector<uint64_t> MemoryImage::words_now(MemorySpan span) {
 /// heap to its end.
 bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first) {
   std::vector<MemorySpan> found;
-  // A window of the copy, so that few calls read many headers.
-  constexpr uint64_t kWindow = 1 << 20;
+  // A window of the copy, so that few calls read many headers; most tries at a beginning end within the first ones.
+  constexpr uint64_t kLargest = 1 << 20;
+  uint64_t length = kPage;
   std::vector<uint64_t> window;
   uint64_t window_at = 0;
   const auto at = [&](uint64_t address) -> uint64_t {
     if (address < window_at || address + 8 > window_at + window.size() * 8) {
       window_at = address;
-      window = words({address, std::min(address + kWindow, heap.end)});
+      window = words({address, std::min(address + length, heap.end)});
+      length = std::min(2 * length, kLargest);
       if (window.empty()) return 0;
     }
     return window[(address - window_at) / 8];

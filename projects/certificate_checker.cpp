@@ -8,8 +8,8 @@ const char* certificate_checker() {
 
     check_certificate.py MODEL.onnx [--certificate FILE] [--key FILE]
 
-The bytes and the certificate's own digest need Python alone; the canaries need numpy and onnxruntime. The exit status is
-0 where everything fits, 1 where something does not, 2 where it cannot be checked.
+The bytes and the certificate's own digest need Python alone; the canaries need numpy and onnxruntime. The exit status
+is 0 where everything fits, 1 where something does not, 2 where it cannot be checked.
 """
 import argparse, base64, hashlib, hmac, json, os, sys
 

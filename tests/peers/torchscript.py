@@ -1,5 +1,5 @@
-"""Opens programs of TorchScript and runs them, as torch.jit.load() leaves them and frozen. A case is {"path", "inputs"};
-see torchscript_test.cpp."""
+"""Opens programs of TorchScript and runs them, as torch.jit.load() leaves them and frozen. A case is
+{"path", "inputs"}; see torchscript_test.cpp."""
 import json
 import sys
 
