@@ -203,6 +203,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
   std::vector<MetricRow> rows;
   for (const auto& [name, value] : step_metrics(r, session->recipe().text("amp") == "fp16"))
     rows.push_back({name, {r.step, wall, value}});
+  for (const auto& [name, value] : session->callback_figures()) rows.push_back({name, {r.step, wall, value}});
   const PoolStats memory = pool_stats();
   rate_samples += r.samples;
   rate_targets += r.targets;

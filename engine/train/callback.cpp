@@ -264,6 +264,15 @@ void CallbackList::on_evaluation(const Evaluation& evaluation, int64_t step) {
   }
 }
 
+std::vector<std::pair<std::string, double>> CallbackList::figures() const {
+  std::vector<std::pair<std::string, double>> all;
+  for (const Item& i : all_)
+    for (auto& f : i.it->figures())
+      if (std::none_of(all.begin(), all.end(), [&](const auto& a) { return a.first == f.first; }))
+        all.push_back(std::move(f));
+  return all;
+}
+
 nlohmann::json CallbackList::state() const {
   nlohmann::json all;
   for (const Item& i : all_) all["kept"].push_back(nlohmann::json::array({i.def->name, i.it->state()}));

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/registry.h"
@@ -21,6 +22,7 @@ namespace tenon {
 
 class Recipe;
 struct Evaluation;
+struct ModelSpec;
 struct TaskView;
 namespace nn {
 struct Named;
@@ -54,6 +56,8 @@ class Callback {
   /// After an evaluation that was due; of those whose moment is `evaluation` or `verdict`, for whose sake replays
   /// evaluate too. Not empty: why the run ends here.
   virtual std::string on_evaluation(const Evaluation&, int64_t /*step*/) { return {}; }
+  /// Numbers that a run records behind every step, by the name of the metric.
+  virtual std::vector<std::pair<std::string, double>> figures() const { return {}; }
   /// What later steps depend on; null for one that keeps nothing.
   virtual nlohmann::json state() const;
   /// Throws Error for a state that is not its own.
@@ -65,6 +69,7 @@ struct CallbackRun {
   uint64_t seed = 0;
   int64_t steps_per_epoch = 1, eval_every = 1;
   const TaskView* task = nullptr;
+  const ModelSpec* model = nullptr;
 };
 
 /// One callback, registered in the file that defines it.
@@ -132,6 +137,8 @@ class CallbackList {
   void on_gradients(const std::vector<nn::Named>& trained, int64_t step);
   void on_update(const std::vector<nn::Named>& trained, int64_t step);
   void on_evaluation(const Evaluation& evaluation, int64_t step);
+  /// Callback::figures() of all; of those of one name the first.
+  std::vector<std::pair<std::string, double>> figures() const;
   /// Why the run ends, since the last evaluation; empty: it goes on.
   const std::string& ending() const { return ending_; }
   /// Null where nothing is kept.

@@ -133,7 +133,7 @@ std::unique_ptr<optim::Schedule> TrainingSession::Impl::make_schedule(const Reci
 }
 
 CallbackList TrainingSession::Impl::make_callbacks(const Recipe& r, const TaskView& view) const {
-  CallbackList made(r, {seed, per_epoch, r.integer("eval_every"), &view});
+  CallbackList made(r, {seed, per_epoch, r.integer("eval_every"), &view, &spec});
   if (optimizer->needs_closure() && made.changes_gradients())
     throw Error::usage("optimizer.type = " + r.text("optimizer.type") +
                        " searches along a line: no callback that changes gradients goes with it");
@@ -424,6 +424,9 @@ bool TrainingSession::watches_evaluations() const {
   return !impl_->schedule->state().is_null() || impl_->callbacks.watches_evaluations();
 }
 const std::string& TrainingSession::ending() const { return impl_->callbacks.ending(); }
+std::vector<std::pair<std::string, double>> TrainingSession::callback_figures() const {
+  return impl_->callbacks.figures();
+}
 std::vector<const Callback*> TrainingSession::listed_callbacks() const { return impl_->callbacks.members(); }
 
 const ModelSpec& TrainingSession::spec() const { return impl_->spec; }

@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -178,6 +179,8 @@ class TrainingSession {
   const std::string& ending() const;
   /// Those that the recipe lists, in its order.
   std::vector<const Callback*> listed_callbacks() const;
+  /// Numbers of the callbacks that a run records behind every step, by the name of the metric: "sparsity".
+  std::vector<std::pair<std::string, double>> callback_figures() const;
 
   /// Everything that later steps depend on. The tensors are copies on the CPU.
   Checkpoint save() const;

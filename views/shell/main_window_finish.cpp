@@ -9,6 +9,7 @@
 #include "tracing/record/step_record.h"
 #include "views/shared/format.h"
 #include "views/shell/main_window.h"
+#include "views/shell/prune_dialog.h"
 #include "views/shell/quantize_dialog.h"
 
 namespace tenon::views {
@@ -51,6 +52,19 @@ void MainWindow::add_finish_commands() {
                                 [this](int64_t run, int64_t step) { bench_.tell_digest(run, step); });
                  },
                  trained,
+                 {},
+                 {},
+                 run_menu::looking});
+  commands_.add({"run.prune",
+                 tr_later("Prune channels…"),
+                 "Run",
+                 "",
+                 "",
+                 [this] {
+                   choose_state(tr("Which state is made smaller?"),
+                                [this](int64_t run, int64_t step) { choose_prune(run, step); });
+                 },
+                 [this] { return bench_.shown() != nullptr; },
                  {},
                  {},
                  run_menu::looking});
@@ -238,6 +252,19 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
     bench_.export_quantized(run, step, path, options);
   };
   dialog->open();
+}
+
+void MainWindow::choose_prune(int64_t run, int64_t step) {
+  bench_.read_model(run, step, [this, run, step](std::shared_ptr<const projects::TrainedModel> trained) {
+    auto* dialog = new PruneDialog(this, std::move(trained));
+    dialog->on_prune = [this, run, step](const projects::ShrinkOptions& options) {
+      const projects::RunInfo* r = bench_.contents().run(run);
+      if (!r) return;
+      const QString path = ask_for_file(*r, tr("Make a smaller project"), {tr("Tenon project (*.tenon)")}, {"tenon"});
+      if (!path.isEmpty()) bench_.prune(run, step, path, options);
+    };
+    dialog->open();
+  });
 }
 
 }  // namespace tenon::views

@@ -18,7 +18,9 @@ struct Remark;
 }
 namespace tenon::projects {
 struct QuantizeOptions;
-}
+struct ShrinkOptions;
+struct TrainedModel;
+}  // namespace tenon::projects
 
 namespace tenon::views {
 
@@ -95,6 +97,10 @@ class Workbench : public Bench {
   /// Writes that state as an ONNX model in fewer bits; a notice says what it costs, and the view Quantization of which
   /// layer.
   void export_quantized(int64_t run, int64_t step, const QString& path, const projects::QuantizeOptions& options);
+  /// The weights of that state, once they are there.
+  void read_model(int64_t run, int64_t step, std::function<void(std::shared_ptr<const projects::TrainedModel>)> then);
+  /// Writes a project of the same model with fewer channels; a notice says what that costs, and opens it.
+  void prune(int64_t run, int64_t step, const QString& path, const projects::ShrinkOptions& options);
   /// The digest of everything that later steps depend on, after a step of a run; a notice says it, to be copied.
   void tell_digest(int64_t run, int64_t step);
   /// Trains a step of the model and the recipe beside everything, with an eye on sizes that were broadcast to what is

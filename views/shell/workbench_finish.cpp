@@ -7,6 +7,7 @@
 #include "projects/certificate.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
+#include "projects/shrink.h"
 #include "views/report/document_report.h"
 #include "views/report/report.h"
 #include "views/shared/format.h"
@@ -143,6 +144,43 @@ void Workbench::export_quantized(int64_t run, int64_t step, const QString& path,
                   tr("What each layer lost"), [this] { ask("view.quantization"); });
       },
       [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
+}
+
+void Workbench::read_model(int64_t run, int64_t step,
+                           std::function<void(std::shared_ptr<const projects::TrainedModel>)> then) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      QString("weights %1 %2").arg(run).arg(step),
+      tr("Weights of %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
+      [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
+        return std::make_shared<const projects::TrainedModel>(projects::trained_model(*project, r, step, report));
+      },
+      [this, project, then](std::shared_ptr<const projects::TrainedModel> trained) {
+        if (project == project_) then(std::move(trained));
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The weights were not read"), message, hint); });
+}
+
+void Workbench::prune(int64_t run, int64_t step, const QString& path, const projects::ShrinkOptions& options) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  auto project = project_;
+  jobs.start(
+      "prune " + path,
+      tr("Prune %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
+      [project, r = *r, step, options, path = path.toStdString()](const Jobs::Report& report,
+                                                                  const std::atomic<bool>&) {
+        return std::make_shared<const projects::ShrinkReport>(
+            projects::shrink_run(*project, r, step, options, path, report));
+      },
+      [this, project, path](std::shared_ptr<const projects::ShrinkReport> report) {
+        if (project != project_) return;
+        tell_done(tr("Pruned"), fmt::format("{}: {}", report->path, report->text()), tr("Open the smaller project"),
+                  [this, path] { open(path); });
+      },
+      [this](const QString& message, const QString& hint) { fail(tr("The model was not pruned"), message, hint); });
 }
 
 void Workbench::tell_digest(int64_t run, int64_t step) {

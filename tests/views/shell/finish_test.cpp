@@ -8,6 +8,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
 #include <filesystem>
@@ -103,6 +105,41 @@ TEST_F(Finish, a_model_is_exported_and_compared) {
   pick("30");
   ASSERT_EQ(problems_.size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("m.txt").toStdString()));
+}
+
+TEST_F(Finish, channels_are_taken_out_into_a_smaller_project) {
+  const QString small = dir_.filePath("small.tenon");
+  ASSERT_TRUE(window_->commands().run("run.prune"));
+  pick("30");
+  until([&] { return window_->findChild<QDialog*>("prune") != nullptr; });
+  auto* amount = part<QSpinBox>("prune.amount");
+  auto* list = part<TableList>("prune.table");
+  ASSERT_TRUE(amount && amount->isVisible() && list);
+  EXPECT_EQ(list->shown_rows(), 3);
+  auto* said = part<QLabel>("prune.said");
+  const QString half = said->text();
+  EXPECT_TRUE(half.contains(" parameters stay")) << half.toStdString();
+  key(amount, Qt::Key_Up);
+  until([&] { return said->text() != half; });
+  // Nothing is zero: it says so, and there is nothing to make.
+  press("prune.zeros");
+  until([&] { return said->text().startsWith("no channel of the model is all zero"); });
+  EXPECT_FALSE(part<QPushButton>("prune.go")->isEnabled());
+  EXPECT_EQ(list->shown_rows(), 0);
+  press("prune.zeros");
+  until([&] { return part<QPushButton>("prune.go")->isEnabled(); });
+  answer(small);
+  press("prune.go");
+  until([&] { return banner_shown(); });
+  settle();
+  EXPECT_TRUE(banner().startsWith("Pruned: " + small)) << banner().toStdString();
+  EXPECT_TRUE(problems_.empty());
+  ASSERT_NE(banner_action(), nullptr);
+  click(banner_action(), banner_action()->rect().center());
+  until([&] { return bench_->project() && bench_->file() == small; });
+  settle();
+  ASSERT_EQ(bench_->contents().runs.size(), 1u);
+  EXPECT_EQ(bench_->contents().runs[0].name, "pruned");
 }
 
 TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_lost) {

@@ -1,0 +1,265 @@
+#include "engine/model/channel_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/error.h"
+#include "core/state.h"
+#include "engine/nn/module.h"
+#include "engine/spec/layer_registry.h"
+#include "engine/spec/wiring.h"
+
+namespace tenon {
+namespace {
+
+/// Channels of one group among those of a value.
+struct Part {
+  size_t group;
+  int64_t channels, repeat;
+  bool operator==(const Part& o) const { return channels == o.channels && repeat == o.repeat; }
+};
+/// What is known of a value: along which axis its channels lie, and whose they are.
+struct Flow {
+  int axis = 1;
+  std::vector<Part> parts;
+};
+
+bool begins_with(const std::string& text, std::initializer_list<const char*> heads) {
+  return std::any_of(heads.begin(), heads.end(), [&](const char* h) { return text.starts_with(h); });
+}
+bool is_one_of(const std::string& text, std::initializer_list<const char*> all) {
+  return std::any_of(all.begin(), all.end(), [&](const char* a) { return text == a; });
+}
+
+/// Every channel of the output is made of the same one of the input, wherever the channels lie.
+bool is_elementwise(const LayerInfo& info) {
+  if (info.group == "Activation")
+    return !is_one_of(info.type, {"Softmax", "LogSoftmax", "Softmin", "Softmax2d", "GLU", "PReLU"});
+  return is_one_of(info.type, {"Identity", "Cast", "Log1p", "Dropout", "AlphaDropout"});
+}
+/// The same, where the channels are axis 1.
+bool is_channelwise(const std::string& type) {
+  return begins_with(type, {"MaxPool", "AvgPool", "LPPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "ZeroPad",
+                            "ConstantPad", "ReflectionPad", "ReplicationPad", "CircularPad", "FractionalMaxPool"}) ||
+         is_one_of(type, {"Upsample", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"});
+}
+
+class Follower {
+ public:
+  explicit Follower(const ModelSpec& spec) {
+    const NoGrad no_grad;
+    const PhaseScope build(Phase::build, Category::parameter);
+    const Wiring wiring(spec);
+    for (const LayerSpec* layer : wiring.order) {
+      try {
+        follow(*layer, wiring.inputs_of(*layer));
+      } catch (const Error& e) {
+        throw e.in("layer " + layer->name);
+      }
+    }
+  }
+  std::vector<ChannelGroup> result() {
+    std::vector<ChannelGroup> out;
+    for (size_t i = 0; i < groups_.size(); ++i)
+      if (root(i) == i && !groups_[i].makers.empty()) out.push_back(std::move(groups_[i]));
+    return out;
+  }
+
+ private:
+  size_t root(size_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  ChannelGroup& group(const Part& p) { return groups_[root(p.group)]; }
+  void join(size_t a, size_t b) {
+    a = root(a), b = root(b);
+    if (a == b) return;
+    if (b < a) std::swap(a, b);
+    ChannelGroup &to = groups_[a], &from = groups_[b];
+    const auto append = [](auto& x, auto& y) { x.insert(x.end(), y.begin(), y.end()); };
+    append(to.makers, from.makers);
+    append(to.made, from.made);
+    append(to.along, from.along);
+    append(to.read, from.read);
+    if (to.fixed.empty()) to.fixed = from.fixed;
+    parent_[b] = a;
+  }
+  Flow begin(int axis, int64_t channels, const std::string& fixed = {}) {
+    groups_.push_back({channels, {}, {}, {}, {}, fixed});
+    parent_.push_back(parent_.size());
+    return {axis, {{groups_.size() - 1, channels, 1}}};
+  }
+  void hold(const Flow& f, const std::string& why) {
+    for (const Part& p : f.parts)
+      if (group(p).fixed.empty()) group(p).fixed = why;
+  }
+  /// A slot a part, behind each other along an axis of a tensor.
+  void put(const Flow& f, std::vector<ChannelSlot> ChannelGroup::*list, const std::string& tensor, int axis) {
+    int64_t at = 0;
+    for (const Part& p : f.parts) {
+      (group(p).*list).push_back({tensor, axis, at, p.repeat});
+      at += p.channels * p.repeat;
+    }
+  }
+  void make(const Flow& f, const LayerSpec& layer, const nn::Module& module, int weight_axis) {
+    ChannelGroup& g = group(f.parts[0]);
+    g.makers.push_back(layer.name);
+    put(f, &ChannelGroup::made, layer.name + ".weight", weight_axis);
+    if (module.own("bias")) put(f, &ChannelGroup::made, layer.name + ".bias", 0);
+  }
+
+  void follow(const LayerSpec& layer, const std::vector<const LayerSpec*>& from) {
+    std::vector<Tensor> in;
+    std::vector<Flow> flows;
+    for (const LayerSpec* f : from) {
+      in.push_back(f ? values_.at(f) : Tensor());
+      if (f) flows.push_back(flows_.at(f));
+    }
+    if (layer.type == "Output") return hold(flows.at(0), "the model's output");
+    if (layer.type == "Input") {
+      const Tensor x = with_batch(input_meta(layer), 2);
+      flows_[&layer] = begin(1, x.ndim() > 1 ? x.size(1) : 1, "the model's input");
+      values_[&layer] = x;
+      return;
+    }
+    std::vector<Meta> metas;
+    for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
+    const auto module = make_layer(layer, metas, {DeviceType::meta});
+    const Tensor out = (*module)(in);
+    Flow flow;
+    if (!known(layer, *module, in, out, flows, flow)) {
+      const std::string why = fmt::format("{} ({}) is not followed", layer.name, layer.type);
+      for (const Flow& f : flows) hold(f, why);
+      flow = begin(1, out.ndim() > 1 ? out.size(1) : 1, why);
+    }
+    flows_[&layer] = std::move(flow);
+    values_[&layer] = out;
+  }
+
+  /// False where nothing is known of how the layer treats channels.
+  bool known(const LayerSpec& layer, const nn::Module& module, const std::vector<Tensor>& in, const Tensor& out,
+             const std::vector<Flow>& flows, Flow& flow) {
+    if (flows.empty()) return false;
+    const LayerInfo& info = *find_layer_type(layer.type);
+    const AttrValues values = layer_values(layer, info);
+    const Flow& f = flows[0];
+    if (is_elementwise(info) && flows.size() == 1) return flow = f, true;
+    if (is_channelwise(layer.type) && flows.size() == 1) return flow = f, f.axis == 1;
+    if (layer.type == "Linear") return linear(layer, module, in[0], out, f, flow), true;
+    if (is_one_of(layer.type, {"Conv1d", "Conv2d", "Conv3d"})) return conv(layer, module, values, f, flow);
+    if (begins_with(layer.type, {"BatchNorm", "InstanceNorm"}) || layer.type == "PReLU")
+      return each_channel(layer, module, f, flow);
+    if (is_one_of(layer.type, {"Add", "Sub", "Mul"})) return together(flows, in, flow);
+    if (layer.type == "Concat") return concat(values.integer("dim"), in[0].ndim(), flows, flow);
+    if (layer.type == "Flatten") return flatten(values, in[0], f, flow);
+    if (layer.type == "Mean") return mean(values, in[0].ndim(), f, flow);
+    return false;
+  }
+
+  void linear(const LayerSpec& layer, const nn::Module& module, const Tensor& x, const Tensor& out, const Flow& f,
+              Flow& flow) {
+    if (f.axis == x.ndim() - 1)
+      put(f, &ChannelGroup::read, layer.name + ".weight", 1);
+    else
+      hold(f, fmt::format("{} (Linear) reads another axis", layer.name));
+    flow = begin(out.ndim() - 1, out.size(-1));
+    make(flow, layer, module, 0);
+  }
+
+  bool conv(const LayerSpec& layer, const nn::Module& module, const AttrValues& values, const Flow& f, Flow& flow) {
+    const Tensor w = module.own("weight");
+    const int64_t groups = values.integer("groups");
+    const bool plain =
+        f.axis == 1 && std::all_of(f.parts.begin(), f.parts.end(), [](auto& p) { return p.repeat == 1; });
+    if (!plain) return false;
+    if (groups == 1) {
+      put(f, &ChannelGroup::read, layer.name + ".weight", 1);
+      flow = begin(1, w.size(0));
+      make(flow, layer, module, 0);
+      return true;
+    }
+    if (w.size(1) != 1 || w.size(0) != groups) return false;
+    put(f, &ChannelGroup::along, layer.name + ".weight", 0);
+    if (module.own("bias")) put(f, &ChannelGroup::along, layer.name + ".bias", 0);
+    flow = f;
+    return true;
+  }
+
+  bool each_channel(const LayerSpec& layer, const nn::Module& module, const Flow& f, Flow& flow) {
+    int64_t all = 0;
+    for (const Part& p : f.parts) all += p.channels * p.repeat;
+    for (const auto& list : {module.parameters(), module.buffers()})
+      for (const nn::Named& n : list)
+        if (n.tensor.numel() > 1 && (f.axis != 1 || n.tensor.ndim() != 1 || n.tensor.size(0) != all)) return false;
+    if (f.axis != 1 && layer.type != "PReLU") return false;
+    for (const auto& list : {module.parameters(), module.buffers()})
+      for (const nn::Named& n : list)
+        if (n.tensor.ndim() == 1 && n.tensor.size(0) == all && (all > 1 || layer.type != "PReLU"))
+          put(f, &ChannelGroup::along, layer.name + "." + n.name, 0);
+    flow = f;
+    return true;
+  }
+
+  bool together(const std::vector<Flow>& flows, const std::vector<Tensor>& in, Flow& flow) {
+    if (flows.size() != 2 || in[0].ndim() != in[1].ndim() || flows[0].axis != flows[1].axis) return false;
+    if (flows[0].parts != flows[1].parts) return false;
+    for (size_t i = 0; i < flows[0].parts.size(); ++i) join(flows[0].parts[i].group, flows[1].parts[i].group);
+    flow = flows[0];
+    return true;
+  }
+
+  bool concat(int64_t dim, int axes, const std::vector<Flow>& flows, Flow& flow) {
+    if (dim < 0) dim += axes;
+    flow = flows[0];
+    for (size_t i = 1; i < flows.size(); ++i) {
+      if (flows[i].axis != flow.axis) return false;
+      if (dim == flow.axis) {
+        flow.parts.insert(flow.parts.end(), flows[i].parts.begin(), flows[i].parts.end());
+        continue;
+      }
+      if (flows[i].parts != flow.parts) return false;
+      for (size_t k = 0; k < flow.parts.size(); ++k) join(flow.parts[k].group, flows[i].parts[k].group);
+    }
+    return true;
+  }
+
+  bool flatten(const AttrValues& values, const Tensor& x, const Flow& f, Flow& flow) {
+    const int n = x.ndim();
+    int64_t first = values.integer("start_dim"), last = values.integer("end_dim");
+    if (last < 0) last += n;
+    flow = f;
+    if (f.axis < first || first >= last) return true;
+    if (f.axis > last) return flow.axis -= static_cast<int>(last - first), true;
+    int64_t before = 1, behind = 1;
+    for (int i = static_cast<int>(first); i <= last; ++i)
+      if (i != f.axis) (i < f.axis ? before : behind) *= x.size(i);
+    flow.axis = static_cast<int>(first);
+    for (Part& p : flow.parts) p.repeat *= behind;
+    return before == 1;
+  }
+
+  bool mean(const AttrValues& values, int axes, const Flow& f, Flow& flow) {
+    flow = f;
+    for (int64_t d : values.ints("dims")) {
+      if (d < 0) d += axes;
+      if (d == f.axis) return false;
+      if (d < f.axis && !values.flag("keepdim")) --flow.axis;
+    }
+    return true;
+  }
+
+  std::vector<ChannelGroup> groups_;
+  std::vector<size_t> parent_;
+  std::map<const LayerSpec*, Tensor> values_;
+  std::map<const LayerSpec*, Flow> flows_;
+};
+
+}  // namespace
+
+std::vector<ChannelGroup> channel_groups(const ModelSpec& spec) { return Follower(spec).result(); }
+
+}  // namespace tenon

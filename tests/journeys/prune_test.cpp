@@ -1,0 +1,53 @@
+// Making a trained network smaller: half of its channels go, and training gives back what that cost.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/journeys/tenon_process.h"
+
+namespace tenon::journeys {
+namespace {
+
+double best_accuracy(const std::string& project, const std::string& run) {
+  const Outcome told = tenon({"runs", project, "--json"});
+  EXPECT_EQ(told.status, 0) << told.err;
+  for (const auto& r : told.json())
+    if (r.at("name") == run) return r.at("best").at("value").get<double>();
+  ADD_FAILURE() << "no run " << run << " in " << told.out;
+  return 0;
+}
+
+TEST(PruneJourney, half_of_the_channels_of_the_convolutional_network) {
+  if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
+  Folder folder;
+  const std::string whole = folder / "p.tenon", small = folder / "small.tenon";
+  ASSERT_EQ(tenon({"new", whole, "--template", "fashion-cnn"}).status, 0);
+  ASSERT_EQ(tenon({"train", whole, "--run", "r", "--max-steps", "300"}).status, 0);
+  const Outcome pruned = tenon({"prune", whole, "r", "--amount", "0.5", "-o", small, "--json"});
+  ASSERT_EQ(pruned.status, 0) << pruned.err;
+  const auto j = pruned.json().at(0);
+  EXPECT_LT(j.at("parameters")[1].get<double>(), 0.26 * j.at("parameters")[0].get<double>());
+  EXPECT_GE(j.at("times_faster").get<double>(), 1.5) << j;
+  EXPECT_EQ(j.at("layers").size(), 4u);
+  EXPECT_EQ(j.at("layers")[3].at("kept"), "the model's output");
+  ASSERT_EQ(tenon({"train", small, "--run", "tuned", "--max-steps", "300"}).status, 0);
+  EXPECT_GE(best_accuracy(small, "tuned"), best_accuracy(whole, "r") - 0.01);
+}
+
+TEST(PruneJourney, words_of_the_command) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", small = folder / "s.tenon";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "60"}).status, 0);
+  const Outcome plan = tenon({"prune", project, "r", "--plan", "--layers", "layers.0"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  EXPECT_NE(plan.out.find("not named"), std::string::npos) << plan.out;
+  EXPECT_EQ(tenon({"prune", project, "r"}).status, 2) << "where to was not said";
+  EXPECT_EQ(tenon({"prune", project, "r", "-o", small, "--zeros", "--amount", "0.5"}).status, 2);
+  EXPECT_EQ(tenon({"prune", project, "r", "-o", small, "--zeros"}).status, 2) << "nothing is zero";
+  EXPECT_EQ(tenon({"prune", project, "r", "-o", small, "--layers", "conv9"}).status, 2);
+  EXPECT_FALSE(std::filesystem::exists(small));
+}
+
+}  // namespace
+}  // namespace tenon::journeys
