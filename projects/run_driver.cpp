@@ -17,6 +17,7 @@
 #include "projects/run_driver_impl.h"
 #include "projects/samples.h"
 #include "projects/sweep.h"
+#include "projects/teacher_file.h"
 #include "projects/time_travel.h"
 #include "projects/weights_file.h"
 
@@ -118,10 +119,16 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
     weights = read_weights(*project, recipe);
     recipe.set_value("init.sha256", weights->sha256);
   }
+  std::optional<TeacherFile> teacher;
+  if (learns_from_teacher(recipe)) {
+    teacher = read_teacher(*project, recipe);
+    recipe.set_value("distill.sha256", teacher->sha256);
+  }
   SessionOptions where = options.session;
   if (where.device == Device{} && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
   session = std::make_unique<TrainingSession>(model, recipe, where);
   begin_with(*session, std::move(weights));
+  if (teacher) give_teacher(*session, std::move(*teacher));
   std::unique_ptr<WatchList> list;
   together([&] {
     list = make_watches(recipe);
@@ -148,7 +155,14 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
     recipe.set_value("data.seed", before.integer("seed"));
   SessionOptions where = options.session;
   if (where.device == Device{} && !where.data) where.data = data_that_fits(parent.model, recipe);
+  std::optional<TeacherFile> teacher;
+  if (learns_from_teacher(recipe) && recipe.text("distill.from") != before.text("distill.from")) {
+    if (recipe.text("distill.sha256") == before.text("distill.sha256")) recipe.reset("distill.sha256");
+    teacher = read_teacher(*project, recipe);
+    recipe.set_value("distill.sha256", teacher->sha256);
+  }
   session = branch_from(*project, of, parent.model, recipe, options.replaying, where);
+  if (teacher) give_teacher(*session, std::move(*teacher));
   if (session->finished())
     throw Error::usage(fmt::format("under this recipe run {} has done all its steps after step {}: nothing is left for "
                                    "a branch",
@@ -180,6 +194,7 @@ void RunDriver::Impl::go_on(const TrainOptions& options, const Together& togethe
     session = std::make_unique<TrainingSession>(info.model, recipe, options.session);
     begin_with(*session, std::move(weights));
   }
+  if (none && session->lacks_teacher()) give_teacher(*session, read_teacher(*project, recipe));
   if (last) {
     session->load(*last);
     saved_step = last->step;

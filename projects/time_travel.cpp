@@ -12,6 +12,7 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/lineage.h"
+#include "projects/teacher_file.h"
 #include "tracing/record/step_recorder.h"
 
 namespace tenon::projects {
@@ -72,6 +73,14 @@ void Replayer::settle() {
 
 std::unique_ptr<TrainingSession> Replayer::release() { return std::move(session_); }
 
+/// Of a branch that has no checkpoint yet.
+static std::unique_ptr<TrainingSession> begun_branch(Project& project, const RunInfo& info, const Progress& progress) {
+  const Recipe recipe = Recipe::from_json(info.recipe);
+  auto session = branch_from(project, info.branch, info.model, recipe, progress, {});
+  if (session->lacks_teacher()) give_teacher(*session, read_teacher(project, recipe, progress));
+  return session;
+}
+
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
   if (info.branch && step >= 0 && step < info.branch.step) return replay_to(project, info.branch.run, step, progress);
@@ -83,7 +92,7 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
         "Go on with it first: tenon train --resume " + info.name);
   Replayer replayer(info);
   if (info.branch && project.checkpoints(run).empty())  // it was killed before its first one
-    replayer.take(branch_from(project, info.branch, info.model, Recipe::from_json(info.recipe), progress, {}));
+    replayer.take(begun_branch(project, info, progress));
   else
     replayer.load(project.checkpoint_before(run, step));
   const int64_t begin = replayer.session().steps_done();

@@ -125,6 +125,7 @@ WeightsFile of_run(Project& project, const std::string& which, bool averaged, co
   WeightsFile w;
   w.text = fmt::format("run {} of {} at step {}", run.name, project.path(), step);
   w.sha256 = digest(state);
+  w.model = run.model;
   const bool average = averaged && state.state.value("averaged", int64_t{0}) > 0;
   for (const auto& [name, t] : state.tensors) {
     const std::string kind = average ? "average/" : "model/";
@@ -181,6 +182,10 @@ bool is_project(const std::string& path) {
 
 }  // namespace
 
+WeightsFile weights_of_run(Project& project, const std::string& which, const Progress& progress) {
+  return of_run(project, which, keeps_average(project, which), progress);
+}
+
 bool begins_with_weights(const Recipe& recipe) {
   return !recipe.text("init.from").empty() || !recipe.text("init.run").empty();
 }
@@ -189,10 +194,10 @@ WeightsFile read_weights(Project& project, const Recipe& recipe, const Progress&
   const std::string &from = recipe.text("init.from"), &which = recipe.text("init.run");
   WeightsFile w;
   if (from.empty() || same_file(from, project.path())) {
-    w = of_run(project, which, keeps_average(project, which), progress);
+    w = weights_of_run(project, which, progress);
   } else if (is_project(from)) {
     const auto other = Project::open(from, true);
-    w = of_run(*other, which, keeps_average(*other, which), progress);
+    w = weights_of_run(*other, which, progress);
   } else if (!which.empty()) {
     throw Error::usage(fmt::format("init.run = {}: {} is no project, it has no runs", which, from),
                        "Leave init.run empty, or name a .tenon file.");

@@ -15,6 +15,7 @@ struct WeightsFile {
   std::string text;    ///< "/data/resnet.pt, a PyTorch checkpoint", "run cnn-01 of /data/a.tenon at step 938"
   std::string sha256;  ///< of the file; of a run its digest at the step
   std::vector<GivenTensor> tensors;
+  ModelSpec model = {};  ///< of a run
 };
 
 /// Whether a recipe says what a run begins with (init.from, init.run).
@@ -22,6 +23,8 @@ bool begins_with_weights(const Recipe& recipe);
 /// What it says; `project` is whose runs init.run means where init.from names no other. Throws Error naming the file
 /// that is not there, is none with weights, or is not the one that init.sha256 says.
 WeightsFile read_weights(Project& project, const Recipe& recipe, const Progress& progress = {});
+/// Of a run: "cnn-01@best", as init.run has it. Its averaged weights where it is evaluated with them.
+WeightsFile weights_of_run(Project& project, const std::string& which, const Progress& progress = {});
 /// The table of a recipe and a model, without a run.
 WeightMap weight_table(Project& project, const ModelSpec& model, const Recipe& recipe, const Progress& progress = {});
 

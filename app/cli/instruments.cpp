@@ -12,6 +12,7 @@
 #include "engine/formats/gzip.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "projects/teacher_file.h"
 #include "projects/time_travel.h"
 #include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
@@ -32,7 +33,10 @@ Source session_for(const Args& args, int64_t steps) {
   catch_interrupts();
   if (!args.has("--run") && project->runs().empty()) {
     if (args.has("--step")) throw Error::usage("--step names a step of a run, and there is none yet");
-    return {std::make_unique<TrainingSession>(project->model(), Recipe::from_json(project->recipe())), "fresh start"};
+    const Recipe recipe = Recipe::from_json(project->recipe());
+    auto session = std::make_unique<TrainingSession>(project->model(), recipe);
+    if (session->lacks_teacher()) projects::give_teacher(*session, projects::read_teacher(*project, recipe));
+    return {std::move(session), "fresh start"};
   }
   const projects::RunInfo run = pick_run(*project, args.text("--run"));
   const int64_t first =

@@ -111,6 +111,8 @@ void TrainingSession::Impl::take_limits() {
   stop_on_nan = recipe.text("on_nan") == "stop";
   clip_norm = recipe.number("optimizer.clip_norm");
   clip_value = recipe.number("optimizer.clip_value");
+  teacher_weight = learns_from_teacher(recipe) ? recipe.number("distill.weight") : 0;
+  temperature = recipe.number("distill.temperature");
 }
 
 std::unique_ptr<optim::Optimizer> TrainingSession::Impl::make_optimizer(const Recipe& r) const {
@@ -233,9 +235,10 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
       ProfileScope span("forward");
       std::optional<AutocastScope> autocast;
       if (low) autocast.emplace(*low);
-      Tensor output = (*model)(parts == 1 ? batch.x : narrow(batch.x, 0, begin, count));
+      const Tensor x = parts == 1 ? batch.x : narrow(batch.x, 0, begin, count);
+      Tensor output = (*model)(x);
       const Tensor answer = parts == 1 ? target : narrow(target, 0, begin, count);
-      loss = task->loss(output, answer);
+      loss = loss_of(x, output, answer);
       if (step && right >= 0) {
         const int64_t of_part = task->right(output, answer);
         right = of_part < 0 ? -1 : right + of_part;

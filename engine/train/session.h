@@ -13,6 +13,7 @@ namespace tenon {
 class Callback;
 class Recipe;
 class Replica;
+class Teacher;
 struct GivenTensor;
 struct ModelSpec;
 struct WeightMap;
@@ -109,6 +110,12 @@ class TrainingSession {
   /// Before the first step: takes what fits (Note [What a run begins with]). Throws Error where nothing fits, and under
   /// init.missing = fail where the model has a tensor that the others do not give; the session is then unchanged.
   WeightMap start_from(std::vector<GivenTensor> tensors);
+
+  /// Before the first step of a run or a branch whose recipe names a teacher (Note [A teacher]). Throws Error where the
+  /// model's ends are not the student's, or the task has no classes.
+  void learn_from(std::unique_ptr<Teacher> teacher);
+  /// Whether the recipe names a teacher that nobody has given.
+  bool lacks_teacher() const;
 
   // Note [A branch]
   // A branch goes on from a step of another session of the same model under a recipe of its own, of which anything may

@@ -62,6 +62,9 @@ void TrainingSession::Impl::branch(const Checkpoint& c, const Recipe& of) {
     callbacks.take_over(before);
   }
 
+  if (learns_from_teacher(recipe) && same("distill.from"))
+    if (auto theirs = Teacher::kept(c, device)) learn_from(std::move(theirs));
+
   const NoGrad off;
   if (anew.any()) model->initialize(seed + 1);
   for (auto& [mine, theirs] : taken) copy_(mine, theirs);

@@ -17,6 +17,7 @@
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
 #include "engine/train/task.h"
+#include "engine/train/teacher.h"
 #include "engine/train/tensor_edit.h"
 #include "engine/train/weight_map.h"
 
@@ -37,6 +38,8 @@ struct TrainingSession::Impl {
   std::unique_ptr<optim::Schedule> schedule;
   std::optional<optim::GradScaler> scaler;
   std::optional<optim::WeightAverage> average;
+  std::unique_ptr<Teacher> teacher;
+  double teacher_weight = 0, temperature = 1;
   CallbackList callbacks;  ///< that the recipe lists
   std::unique_ptr<data::Loader> loader;
   std::vector<TrainingObserver*> observers;
@@ -84,6 +87,9 @@ struct TrainingSession::Impl {
   void freeze();
   void start_training();
   WeightMap start_from(std::vector<GivenTensor> tensors);
+  void learn_from(std::unique_ptr<Teacher> given);
+  /// The loss of a part of a batch, the teacher's share with it.
+  Tensor loss_of(const Tensor& x, const Tensor& output, const Tensor& answer) const;
   void build_average();
   void join_replicas();
   /// Gives every rank the weights of rank 0.

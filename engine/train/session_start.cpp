@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "core/backend.h"
+#include "core/dry_device.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
+#include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 #include "engine/train/freeze.h"
 #include "engine/train/session_impl.h"
@@ -58,6 +60,39 @@ void TrainingSession::Impl::take_edits() {
 void TrainingSession::Impl::start_training() {
   model->train(true);
   for (nn::Module* m : at_rest) m->train(false);
+}
+
+void TrainingSession::learn_from(std::unique_ptr<Teacher> teacher) {
+  GroupScope group(impl_->group);
+  impl_->learn_from(std::move(teacher));
+}
+bool TrainingSession::lacks_teacher() const { return learns_from_teacher(impl_->recipe) && !impl_->teacher; }
+
+void TrainingSession::Impl::learn_from(std::unique_ptr<Teacher> given) {
+  const std::string& kind = task->view().task;
+  if (!task->picks_classes())
+    throw Error::usage(fmt::format("distill.from: a teacher is for tasks with classes, and this one is {}", kind),
+                       "reset distill.from");
+  if (!(given->input().shape == model->input().shape) || given->input().dtype != model->input().dtype)
+    throw Error(
+        fmt::format("the teacher takes {} {}, the model {} {}", name(given->input().dtype),
+                    to_string(given->input().shape), name(model->input().dtype), to_string(model->input().shape)),
+        "a teacher sees the batches that the student sees");
+  if (!(given->output().shape == model->output().shape))
+    throw Error(fmt::format("the teacher gives {} for each sample, the model {}", to_string(given->output().shape),
+                            to_string(model->output().shape)),
+                "a teacher has the classes that the student has");
+  teacher = std::move(given);
+}
+
+Tensor TrainingSession::Impl::loss_of(const Tensor& x, const Tensor& output, const Tensor& answer) const {
+  const Tensor own = task->loss(output, answer);
+  if (!learns_from_teacher(recipe) || (is_dry(device) && !teacher)) return own;
+  if (!teacher)
+    throw Error(fmt::format("the teacher that distill.from = {} names is not there", recipe.text("distill.from")),
+                "begin a run with tenon train, or reset distill.from");
+  const Tensor far = task->distance(output, (*teacher)(x), temperature);
+  return add(mul(own, 1 - teacher_weight), mul(far, teacher_weight));
 }
 
 WeightMap TrainingSession::Impl::start_from(std::vector<GivenTensor> tensors) {

@@ -48,6 +48,7 @@ Checkpoint TrainingSession::save() const {
   if (m.scaler) c.state["scaler"] = m.scaler->state();
   if (!m.callbacks.empty()) c.state["callbacks"] = m.callbacks.state();
   if (m.average) c.state["averaged"] = m.average->updates();
+  if (m.teacher) m.teacher->keep(c);
   return c;
 }
 
@@ -75,7 +76,14 @@ void TrainingSession::load(const Checkpoint& c) {
             "the checkpoint of step {} stands at batch {} of epoch {}; with this recipe an epoch has {} batches", done,
             number("cursor").get<int64_t>(), number("epoch").get<int64_t>(), m.per_epoch),
         "the batch size or the data set differs from the run's");
-  std::map<std::string, Tensor> given(c.tensors.begin(), c.tensors.end());
+  std::map<std::string, Tensor> given;
+  for (const auto& [name, t] : c.tensors)
+    if (!Teacher::owns(name)) given.emplace(name, t);
+  std::unique_ptr<Teacher> teacher = Teacher::kept(c, m.device);
+  if (static_cast<bool>(teacher) != learns_from_teacher(m.recipe))
+    throw Error(fmt::format("the checkpoint of step {} has {} teacher; the recipe names {}", c.step,
+                            teacher ? "a" : "no", teacher ? "none" : "one"),
+                "it belongs to another recipe");
   auto mine = m.tensors();
   for (const nn::Named& n : mine) {
     auto found = given.find(n.name);
@@ -107,6 +115,7 @@ void TrainingSession::load(const Checkpoint& c) {
     m.callbacks.load(callbacks_before);
     throw;
   }
+  if (teacher) m.learn_from(std::move(teacher));
   NoGrad no_grad;
   for (const nn::Named& n : mine) copy_(n.tensor, given.at(n.name));
   m.optimizer->zero_grad();

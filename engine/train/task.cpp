@@ -160,6 +160,15 @@ Tensor Task::loss(const Tensor& output, const Tensor& target) const {
                 : one_hot(reshape(target, {-1}), view_.classes, x.dtype() == DType::f64 ? DType::f64 : DType::f32));
 }
 
+bool Task::picks_classes() const { return has_classes(view_.task); }
+
+Tensor Task::distance(const Tensor& output, const Tensor& teacher, double temperature) const {
+  const auto scaled = [&](const Tensor& t) { return log_softmax(mul(cast(rows(t), DType::f32), 1 / temperature), -1); };
+  const Tensor theirs = scaled(teacher);
+  const Tensor each = sum(mul(exp(theirs), sub(theirs, scaled(output))), {-1});
+  return mul(sums_ ? sum(each) : mean(each), temperature * temperature);
+}
+
 int64_t Task::right(const Tensor& output, const Tensor& target) const {
   const bool binary = view_.task == "binary";
   if (!binary && (!has_classes(view_.task) || target.dtype() != DType::i64)) return -1;

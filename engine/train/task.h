@@ -26,6 +26,11 @@ class Task {
   bool sums() const { return sums_; }
   /// Of an output batch and its targets: a tensor without axes.
   Tensor loss(const Tensor& output, const Tensor& target) const;
+  /// T^2 KL(softmax(teacher / T), softmax(output / T)), mean over the targets, or their sum where the loss is one: what
+  /// a student loses to its teacher (Note [A teacher]). Of a task with classes alone.
+  Tensor distance(const Tensor& output, const Tensor& teacher, double temperature) const;
+  /// Whether the output is a score for each class.
+  bool picks_classes() const;
   /// How many of a batch's targets the output gets right; -1 where they are no classes, or shares of several. It reads
   /// the values as they lie and dispatches no op: what watches a step sees nothing of it.
   int64_t right(const Tensor& output, const Tensor& target) const;

@@ -19,19 +19,21 @@ struct Title {
   const char *title, *prefix;
 };
 /// In the order of the form; what begins with none of the prefixes belongs to the first.
-constexpr std::array<Title, 10> kTitles{{{tr_later("Length and checks"), ""},
+constexpr std::array<Title, 11> kTitles{{{tr_later("Length and checks"), ""},
                                          {tr_later("Callbacks"), "callbacks"},
                                          {tr_later("Watches"), "watches"},
                                          {tr_later("Weights to begin with"), "init."},
                                          {tr_later("Data"), "data."},
                                          {tr_later("Loss"), "loss."},
+                                         {tr_later("Teacher"), "distill."},
                                          {tr_later("Optimizer"), "optimizer."},
                                          {tr_later("Schedule of the learning rate"), "schedule."},
                                          {tr_later("Early stopping"), "stop."},
                                          {tr_later("Precision and averages"), "average."}}};
 /// A run fills it in where it was told none: that is no other thing to be told.
 bool told_otherwise(const Recipe& last, const Recipe& next, const std::string& key) {
-  return last.at(key) != next.at(key) && !(key == "init.sha256" && next.text(key).empty());
+  const bool filled_in = key == "init.sha256" || key == "distill.sha256";
+  return last.at(key) != next.at(key) && !(filled_in && next.text(key).empty());
 }
 size_t section_of(const std::string& key) {
   if (key.starts_with("amp") || key == "recompute") return kTitles.size() - 1;

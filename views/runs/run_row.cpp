@@ -123,6 +123,7 @@ std::vector<std::string> differing_keys(const RunRows& rows) {
       if (!first.find(key)) differ.insert(key);
   }
   differ.erase("init.sha256");  // init.from and init.run say what it is of
+  differ.erase("distill.sha256");
   return {differ.begin(), differ.end()};
 }
 
