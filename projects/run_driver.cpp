@@ -12,6 +12,7 @@
 #include "core/parallel.h"
 #include "engine/data/dataset.h"
 #include "engine/train/open_data.h"
+#include "engine/train/teacher.h"
 #include "engine/train/tensor_edit.h"
 #include "projects/memory_check.h"
 #include "projects/run_driver_impl.h"

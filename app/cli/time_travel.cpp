@@ -69,7 +69,11 @@ int go_to(const Args& args) {
   const Checkpoint state = projects::state_at(*project, run.id, step, 0, bar.progress());
   bool found = false;
   for (const auto& [name, t] : state.tensors) {
-    list.push_back({name, name.rfind("optimizer/", 0) == 0 ? "optimizer" : "model", t.dtype(), t.layout(), t});
+    list.push_back({name,
+                    name.starts_with("optimizer/") ? "optimizer"
+                    : name.starts_with("teacher/") ? "teacher"
+                                                   : "model",
+                    t.dtype(), t.layout(), t});
     found = found || name == wanted;
   }
   // What the step computed on the way: only when asked for, for it takes a recording.

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
+#include "engine/train/task.h"
 #include "tests/engine/files.h"
 #include "tests/engine/sessions.h"
 
@@ -41,7 +42,8 @@ Recipe taught(const Settings& set = {}) {
 
 TEST(Teacher, the_distance_is_the_formula) {
   TrainingSession s(tanh_model(), taught());
-  const Task task(taught(), s.train_data(), {DType::f32, {2}}, {DType::f32, {2}});
+  Meta two = s.train_data().input();
+  const Task task(taught(), s.train_data(), two, two);
   Tensor student = zeros({2, 2}), teacher = zeros({2, 2});
   const double x[2][2] = {{0.5, -1}, {2, 0.25}}, t[2][2] = {{1, 3}, {-2, 0.5}}, T = 3;
   double expected = 0;

@@ -34,6 +34,30 @@ TEST(PruneJourney, half_of_the_channels_of_the_convolutional_network) {
   EXPECT_GE(best_accuracy(small, "tuned"), best_accuracy(whole, "r") - 0.01);
 }
 
+TEST(DistillJourney, a_student_beats_itself_trained_alone) {
+  if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
+  Folder folder;
+  const std::string teacher = folder / "big.tenon", student = folder / "small.tenon";
+  ASSERT_EQ(tenon({"new", teacher, "--template", "fashion-cnn"}).status, 0);
+  ASSERT_EQ(tenon({"train", teacher, "--run", "r", "--epochs", "1"}).status, 0);
+  ASSERT_EQ(tenon({"prune", teacher, "r", "--amount", "0.85", "-o", student}).status, 0);
+  double alone = 0, taught = 0;
+  for (const char* seed : {"1", "2", "3"}) {
+    std::vector<std::string> words{"train",    student,
+                                   "--epochs", "1",
+                                   "--set",    "init.run=",
+                                   "--set",    std::string("seed=") + seed,
+                                   "--run",    std::string("alone") + seed};
+    ASSERT_EQ(tenon(words).status, 0);
+    words.back() = std::string("taught") + seed;
+    for (const std::string& word : {std::string("--set"), "distill.from=" + teacher + ":r@best"}) words.push_back(word);
+    ASSERT_EQ(tenon(words).status, 0);
+    alone += best_accuracy(student, std::string("alone") + seed) / 3;
+    taught += best_accuracy(student, std::string("taught") + seed) / 3;
+  }
+  EXPECT_GT(taught, alone);
+}
+
 TEST(PruneJourney, words_of_the_command) {
   Folder folder;
   const std::string project = folder / "p.tenon", small = folder / "s.tenon";

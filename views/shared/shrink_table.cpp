@@ -7,7 +7,7 @@ namespace tenon::views {
 namespace {
 
 /// "32 → 16"; one number where nothing changes.
-Table::Cell change(double before, double after, const std::string& from, const std::string& to) {
+Table::Cell before_and_after(double before, double after, const std::string& from, const std::string& to) {
   return Table::Cell::number(after, before == after ? to : from + " → " + to);
 }
 
@@ -25,12 +25,12 @@ Table shrink_table(const Shrunk& small) {
     Table::Row row;
     row.cells = {{r.layer},
                  {r.type},
-                 r.channels ? change(static_cast<double>(r.channels), static_cast<double>(r.channels_after),
-                                     format_grouped(r.channels), format_grouped(r.channels_after))
+                 r.channels ? before_and_after(static_cast<double>(r.channels), static_cast<double>(r.channels_after),
+                                               format_grouped(r.channels), format_grouped(r.channels_after))
                             : Table::Cell{},
-                 change(static_cast<double>(r.parameters), static_cast<double>(r.parameters_after),
-                        format_grouped(r.parameters), format_grouped(r.parameters_after)),
-                 change(r.flops, r.flops_after, format_flops(r.flops), format_flops(r.flops_after)),
+                 before_and_after(static_cast<double>(r.parameters), static_cast<double>(r.parameters_after),
+                                  format_grouped(r.parameters), format_grouped(r.parameters_after)),
+                 before_and_after(r.flops, r.flops_after, format_flops(r.flops), format_flops(r.flops_after)),
                  {r.kept}};
     row.selection = Selection::module(r.layer, "prune");
     t.rows.push_back(std::move(row));
