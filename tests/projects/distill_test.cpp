@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "projects/finish.h"
 #include "projects/teacher_file.h"
-#include "tests/engine/files.h"
+#include "tests/messages.h"
 #include "tests/projects/spirals.h"
 
 namespace tenon::projects {
@@ -72,7 +72,7 @@ TEST_F(Distilled, a_teacher_that_is_not_there_is_named) {
     TrainOptions o;
     o.max_steps = 2;
     o.set = set;
-    return testing_files::error_of([&] { RunDriver::start(project, o)->wait(); });
+    return testing_words::error_of([&] { RunDriver::start(project, o)->wait(); });
   };
   EXPECT_NE(error({{"distill.from", "bug@60"}}).find("distill.from = bug@60"), std::string::npos);
   EXPECT_NE(error({{"distill.from", dir / "none.onnx"}}).find("none.onnx"), std::string::npos);

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/memory_image.h"
+#include "core/registry.h"
 #include "projects/run_driver.h"
 #include "tests/memory_image.h"
 #include "tests/messages.h"
