@@ -82,7 +82,7 @@ TEST(Teacher, shares_the_loss_and_is_not_changed) {
       EXPECT_EQ(logical_bytes(before.tensors[i].second, x), logical_bytes(after.tensors[i].second, y));
       ++compared;
     }
-  EXPECT_EQ(compared, 4 + 3) << "weights, biases and running statistics";
+  EXPECT_EQ(compared, 4 + 4) << "weights, biases, and what the norm has";
 }
 
 TEST(Teacher, goes_with_the_checkpoint_and_no_other_file_is_needed) {

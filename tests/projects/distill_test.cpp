@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "projects/copy.h"
 #include "projects/finish.h"
 #include "projects/teacher_file.h"
 #include "tests/messages.h"
@@ -27,7 +28,7 @@ struct Distilled : testing_files::SpiralsTest {
 
 TEST_F(Distilled, one_teacher_from_three_places) {
   export_run(*project, project->run("big"), 60, ExportFormat::onnx, dir / "big.onnx", false);
-  std::filesystem::copy_file(dir / "a.tenon", dir / "other.tenon");
+  copy_project(dir / "a.tenon", dir / "other.tenon");
   train("alone", {}, 20);
   train("of_run", {{"distill.from", "big@60"}}, 20);
   train("of_file", {{"distill.from", (dir / "other.tenon") + ":big@last"}}, 20);
@@ -46,7 +47,7 @@ TEST_F(Distilled, one_teacher_from_three_places) {
 
 TEST_F(Distilled, a_replay_needs_no_file_and_has_no_other_teacher) {
   const std::string other = dir / "other.tenon";
-  std::filesystem::copy_file(dir / "a.tenon", other);
+  copy_project(dir / "a.tenon", other);
   train("student", {{"distill.from", other}, {"checkpoint_every", "8"}}, 20);
   const RunInfo run = project->run("student");
   const std::string kept = digest_of("student");
