@@ -12,8 +12,8 @@ class Recipe;
 
 namespace tenon::projects {
 
-/// A recipe as that of another model that goes on from weights of a run: without what the run began with, without
-/// edits, and without callbacks that prune.
+/// A recipe as that of another model that goes on from weights of a run: without what the run began with, its
+/// teacher, its edits and watches, and without callbacks that prune.
 Recipe recipe_to_go_on(const Recipe& recipe);
 
 /// Writes a new project of a model whose weights are there already: one run, of no steps, has them as its state of step

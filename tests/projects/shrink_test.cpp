@@ -46,6 +46,19 @@ TEST_F(ShrunkSpirals, zeros_go_without_a_loss_and_the_project_trains_on) {
   EXPECT_EQ(digest(a), digest(b)) << "it began with the weights that stayed";
 }
 
+TEST_F(ShrunkSpirals, of_a_run_that_learnt_from_a_teacher_no_teacher_is_asked_for) {
+  train("taught", {{"distill.from", "r@300"}}, 20);
+  const RunInfo taught = project->run("taught");
+  shrink_run(*project, taught, taught.steps, {.amount = 0.25}, dir / "small.tenon");
+  const auto small = Project::open(dir / "small.tenon");
+  EXPECT_EQ(Recipe::from_json(small->recipe()).text("distill.from"), "") << "its runs are in another project";
+  TrainOptions o;
+  o.max_steps = 5;
+  auto d = RunDriver::start(small, o);
+  d->wait();
+  EXPECT_EQ(d->status().state, RunStatus::State::finished) << d->status().error;
+}
+
 TEST_F(ShrunkSpirals, what_cannot_be_leaves_no_file) {
   for (const ShrinkOptions& o :
        {ShrinkOptions{.layers = "nolayer"}, ShrinkOptions{.amount = 1}, ShrinkOptions{.amount = 0}})

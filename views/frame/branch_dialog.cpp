@@ -10,6 +10,7 @@
 
 #include "views/frame/bench.h"
 #include "views/frame/theme.h"
+#include "views/frame/widgets.h"
 
 namespace tenon::views {
 
@@ -35,23 +36,13 @@ void BranchDialog::add_end(QVBoxLayout* all, bool stretch) {
   said_->setTextFormat(Qt::PlainText);
   all->addWidget(said_);
   if (stretch) all->addStretch(1);
-  auto* row = new QHBoxLayout;
-  row->addStretch(1);
-  auto* cancel = new QPushButton(tr("Cancel"), this);
-  cancel->setAutoDefault(false);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  row->addWidget(cancel);
-  train_ = new QPushButton(tr("Train the branch"), this);
-  train_->setObjectName(objectName() + ".train");
-  train_->setAutoDefault(false);  // Enter in a field takes what was typed, and nothing more
-  set_style(train_, "primary", "true");
+  // Not the default: Enter in a field takes what was typed, and nothing more.
+  train_ = add_dialog_buttons(this, all, objectName() + ".train", tr("Train the branch"));
   connect(train_, &QPushButton::clicked, this, [this] {
     const projects::TrainOptions asked = options();
     accept();
     if (on_train_) on_train_(asked);
   });
-  row->addWidget(train_);
-  all->addLayout(row);
 }
 
 void BranchDialog::say(const QString& fault, const QString& said) {

@@ -1,5 +1,6 @@
 #include "views/frame/widgets.h"
 
+#include <QDialog>
 #include <QHBoxLayout>
 #include <QPainter>
 #include <QProgressBar>
@@ -127,6 +128,22 @@ QToolButton* ViewBar::add_page(const QString& name, const QString& text, const Q
   QToolButton* button = add_button(name, text, tip, show);
   button->setCheckable(true);
   return button;
+}
+
+QPushButton* add_dialog_buttons(QDialog* dialog, QVBoxLayout* box, const QString& name, const QString& text) {
+  auto* row = new QHBoxLayout;
+  row->addStretch(1);
+  auto* cancel = new QPushButton(dialog->tr("Cancel"), dialog);
+  cancel->setAutoDefault(false);
+  QObject::connect(cancel, &QPushButton::clicked, dialog, &QDialog::reject);
+  row->addWidget(cancel);
+  auto* go = new QPushButton(text, dialog);
+  go->setObjectName(name);
+  go->setAutoDefault(false);
+  set_style(go, "primary", "true");
+  row->addWidget(go);
+  box->addLayout(row);
+  return go;
 }
 
 void discard(QWidget* w) {

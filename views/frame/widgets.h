@@ -9,8 +9,10 @@
 #include "views/frame/jobs.h"
 #include "views/frame/theme.h"
 
+class QDialog;
 class QProgressBar;
 class QToolButton;
+class QVBoxLayout;
 
 namespace tenon::views {
 
@@ -37,6 +39,10 @@ class EmptyState : public QWidget {
 
   void show_progress();
 };
+
+/// The last row of a dialog: Cancel, which leaves it, and the button that does what the dialog asks for, which comes
+/// back. Neither is Enter's by itself.
+QPushButton* add_dialog_buttons(QDialog* dialog, QVBoxLayout* box, const QString& name, const QString& text);
 
 /// Hides a widget now and deletes it once no dialog, menu or drag turns the event loop within another: what led here
 /// may be the widget's own click, or a drag of words out of it, which goes on with it when its loop ends.

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "views/frame/table_list.h"
 #include "views/frame/theme.h"
+#include "views/frame/widgets.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 #include "views/shared/shrink_table.h"
@@ -63,6 +64,7 @@ void PruneDialog::add_form(QVBoxLayout* all) {
   form->addRow(tr("Channels that go"), amount_);
   zeros_ = new QCheckBox(tr("those that are all zero"), this);
   zeros_->setObjectName("prune.zeros");
+  zeros_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);  // a box is as wide as where a click ticks it
   zeros_->setToolTip(tr("As the callback prune leaves them with kind = channels: the model gives what it gave"));
   form->addRow(tr("Instead"), zeros_);
   layers_ = new QLineEdit(QString::fromStdString(usual.layers), this);
@@ -80,23 +82,13 @@ void PruneDialog::add_form(QVBoxLayout* all) {
 }
 
 void PruneDialog::add_buttons(QVBoxLayout* all) {
-  auto* row = new QHBoxLayout;
-  row->addStretch(1);
-  auto* cancel = new QPushButton(tr("Cancel"), this);
-  cancel->setAutoDefault(false);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  row->addWidget(cancel);
-  go_ = new QPushButton(tr("Make a smaller project…"), this);
-  go_->setObjectName("prune.go");
+  go_ = add_dialog_buttons(this, all, "prune.go", tr("Make a smaller project…"));
   go_->setDefault(true);
-  set_style(go_, "primary", "true");
   connect(go_, &QPushButton::clicked, this, [this] {
     const projects::ShrinkOptions asked = options();
     accept();
     if (on_prune) on_prune(asked);
   });
-  row->addWidget(go_);
-  all->addLayout(row);
 }
 
 projects::ShrinkOptions PruneDialog::options() const {

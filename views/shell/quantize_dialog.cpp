@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "views/frame/theme.h"
+#include "views/frame/widgets.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
@@ -54,23 +55,13 @@ QuantizeDialog::QuantizeDialog(QWidget* parent) : QDialog(parent) {
   set_style(said_, "voice", "secondary");
   all->addWidget(said_);
   all->addStretch(1);
-  auto* row = new QHBoxLayout;
-  row->addStretch(1);
-  auto* cancel = new QPushButton(tr("Cancel"), this);
-  cancel->setAutoDefault(false);
-  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
-  row->addWidget(cancel);
-  auto* go = new QPushButton(tr("Export"), this);
-  go->setObjectName("quantize.export");
+  auto* go = add_dialog_buttons(this, all, "quantize.export", tr("Export"));
   go->setDefault(true);
-  set_style(go, "primary", "true");
   connect(go, &QPushButton::clicked, this, [this] {
     const projects::QuantizeOptions asked = options();
     accept();
     if (on_export) on_export(asked);
   });
-  row->addWidget(go);
-  all->addLayout(row);
   resize(QSize(460, 300).boundedTo(parent->window()->size() - QSize(20, 20)));
   refresh();
 }

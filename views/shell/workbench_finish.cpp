@@ -17,6 +17,32 @@
 namespace tenon::views {
 
 using projects::RunInfo;
+using Report = Jobs::Report;
+
+namespace {
+
+/// "Export %1 at step %2"
+QString of_state(const QString& words, const RunInfo& run, int64_t step) {
+  return words.arg(QString::fromStdString(run.name), QString::fromStdString(format_grouped(step)));
+}
+
+/// Starts what is done with a run of the open project: work(project, run, report) as a job, and done(what it returned).
+/// What came of it is dropped where another project is open by then.
+template <class Work, class Done>
+void start_with_run(Workbench& bench, const RunInfo& run, const QString& tag, const QString& title,
+                    const QString& fault, Work work, Done done) {
+  bench.jobs.start(
+      tag, title,
+      [project = bench.project(), run, work](const Report& report, const std::atomic<bool>&) {
+        return work(*project, run, report);
+      },
+      [&bench, project = bench.project(), done](auto result) {
+        if (project == bench.project()) done(std::move(result));
+      },
+      [&bench, fault](const QString& message, const QString& hint) { bench.fail(fault, message, hint); });
+}
+
+}  // namespace
 
 /// Stays until it is dismissed, or another project is open.
 void Workbench::tell_done(const QString& title, const std::string& text, const QString& button,
@@ -30,21 +56,18 @@ void Workbench::tell_done(const QString& title, const std::string& text, const Q
 void Workbench::evaluate(int64_t run, int64_t step) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      QString("evaluate %1 %2").arg(run).arg(step),
-      tr("Evaluate %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
-      [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
-        return std::make_shared<const projects::Results>(projects::results_at(*project, r, step, report, report));
+  start_with_run(
+      *this, *r, QString("evaluate %1 %2").arg(run).arg(step), of_state(tr("Evaluate %1 at step %2"), *r, step),
+      tr("The run was not evaluated"),
+      [step](projects::Project& project, const RunInfo& of, const Report& report) {
+        return std::make_shared<const projects::Results>(projects::results_at(project, of, step, report, report));
       },
-      [this, project, r = *r](std::shared_ptr<const projects::Results> results) {
-        if (project != project_) return;
+      [this, r = *r](std::shared_ptr<const projects::Results> results) {
         results_ = std::move(results);
         emit results_changed();
         tell_done(tr("Evaluated"), projects::evaluation_text(r, results_->step, results_->evaluation),
                   tr("Where it errs"), [this] { ask("view.results"); });
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The run was not evaluated"), message, hint); });
+      });
 }
 
 void Workbench::look_into_sample(int64_t row) {
@@ -68,36 +91,29 @@ void Workbench::look_into_sample(int64_t row) {
 void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      "export " + path,
-      tr("Export %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
-      [project, r = *r, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
-        const auto e = projects::export_run(*project, r, step, projects::format_of_file(path), path, true, report);
-        return views::tr("{}: {} at step {}, {}", path, r.name, format_grouped(step), e.text);
+  start_with_run(
+      *this, *r, "export " + path, of_state(tr("Export %1 at step %2"), *r, step), tr("The model was not exported"),
+      [step, path = path.toStdString()](projects::Project& project, const RunInfo& of, const Report& report) {
+        const auto e = projects::export_run(project, of, step, projects::format_of_file(path), path, true, report);
+        return views::tr("{}: {} at step {}, {}", path, of.name, format_grouped(step), e.text);
       },
-      [this, project, run, step, path](const std::string& text) {
-        if (project != project_) return;
+      [this, run, step, path](const std::string& text) {
         if (!path.endsWith(".onnx")) return tell_done(tr("Exported"), text);
         tell_done(tr("Exported"), text, tr("Certify it"), [this, run, step, path] { certify(run, step, path); });
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
+      });
 }
 
 void Workbench::certify(int64_t run, int64_t step, const QString& path) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      "certify " + path, tr("Certify %1").arg(path),
-      [project, r = *r, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
-        return projects::certify(*project, r, step, path, {}, report).text;
+  start_with_run(
+      *this, *r, "certify " + path, tr("Certify %1").arg(path), tr("The model was not certified"),
+      [step, path = path.toStdString()](projects::Project& project, const RunInfo& of, const Report& report) {
+        return projects::certify(project, of, step, path, {}, report).text;
       },
-      [this, project, path](const std::string& text) {
-        if (project == project_)
-          tell_done(tr("Certified"), text, tr("Verify it"), [this, path] { verify_certified(path); });
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The model was not certified"), message, hint); });
+      [this, path](const std::string& text) {
+        tell_done(tr("Certified"), text, tr("Verify it"), [this, path] { verify_certified(path); });
+      });
 }
 
 void Workbench::verify_certified(const QString& path) {
@@ -126,81 +142,63 @@ void Workbench::export_quantized(int64_t run, int64_t step, const QString& path,
                                  const projects::QuantizeOptions& options) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      "export " + path,
-      tr("Export %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
-      [project, r = *r, step, options, path = path.toStdString()](const Jobs::Report& report,
-                                                                  const std::atomic<bool>&) {
+  start_with_run(
+      *this, *r, "export " + path, of_state(tr("Export %1 at step %2"), *r, step), tr("The model was not exported"),
+      [step, options, path = path.toStdString()](projects::Project& project, const RunInfo& of, const Report& report) {
         return std::make_shared<const projects::QuantizeReport>(
-            projects::export_quantized(*project, r, step, options, path, true, report));
+            projects::export_quantized(project, of, step, options, path, true, report));
       },
-      [this, project](std::shared_ptr<const projects::QuantizeReport> report) {
-        if (project != project_) return;
+      [this](std::shared_ptr<const projects::QuantizeReport> report) {
         quantized_ = std::move(report);
         emit quantized_changed();
         const projects::QuantizeReport& q = *quantized_;
         tell_done(tr("Exported"), views::tr("{}: {} at step {}, {}", q.path, q.run, format_grouped(q.step), q.text()),
                   tr("What each layer lost"), [this] { ask("view.quantization"); });
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The model was not exported"), message, hint); });
+      });
 }
 
 void Workbench::read_model(int64_t run, int64_t step,
                            std::function<void(std::shared_ptr<const projects::TrainedModel>)> then) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      QString("weights %1 %2").arg(run).arg(step),
-      tr("Weights of %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
-      [project, r = *r, step](const Jobs::Report& report, const std::atomic<bool>&) {
-        return std::make_shared<const projects::TrainedModel>(projects::trained_model(*project, r, step, report));
+  start_with_run(
+      *this, *r, QString("weights %1 %2").arg(run).arg(step), of_state(tr("Weights of %1 at step %2"), *r, step),
+      tr("The weights were not read"),
+      [step](projects::Project& project, const RunInfo& of, const Report& report) {
+        return std::make_shared<const projects::TrainedModel>(projects::trained_model(project, of, step, report));
       },
-      [this, project, then](std::shared_ptr<const projects::TrainedModel> trained) {
-        if (project == project_) then(std::move(trained));
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The weights were not read"), message, hint); });
+      std::move(then));
 }
 
 void Workbench::prune(int64_t run, int64_t step, const QString& path, const projects::ShrinkOptions& options) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      "prune " + path,
-      tr("Prune %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
-      [project, r = *r, step, options, path = path.toStdString()](const Jobs::Report& report,
-                                                                  const std::atomic<bool>&) {
+  start_with_run(
+      *this, *r, "prune " + path, of_state(tr("Prune %1 at step %2"), *r, step), tr("The model was not pruned"),
+      [step, options, path = path.toStdString()](projects::Project& project, const RunInfo& of, const Report& report) {
         return std::make_shared<const projects::ShrinkReport>(
-            projects::shrink_run(*project, r, step, options, path, report));
+            projects::shrink_run(project, of, step, options, path, report));
       },
-      [this, project, path](std::shared_ptr<const projects::ShrinkReport> report) {
-        if (project != project_) return;
+      [this, path](std::shared_ptr<const projects::ShrinkReport> report) {
         tell_done(tr("Pruned"), fmt::format("{}: {}", report->path, report->text()), tr("Open the smaller project"),
                   [this, path] { open(path); });
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The model was not pruned"), message, hint); });
+      });
 }
 
 void Workbench::tell_digest(int64_t run, int64_t step) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  const QString state =
-      tr("%1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step)));
-  jobs.start(
-      QString("digest %1 %2").arg(run).arg(step), tr("Digest of %1").arg(state),
-      [project, run, step](const Jobs::Report& report, const std::atomic<bool>&) {
-        return projects::digest_at(*project, run, step, 0, report);
+  const QString state = of_state(tr("%1 at step %2"), *r, step);
+  start_with_run(
+      *this, *r, QString("digest %1 %2").arg(run).arg(step), tr("Digest of %1").arg(state), tr("There is no digest"),
+      [step](projects::Project& project, const RunInfo& of, const Report& report) {
+        return projects::digest_at(project, of.id, step, 0, report);
       },
-      [this, project, state](const std::string& digest) {
-        if (project != project_) return;
+      [this, state](const std::string& digest) {
         const QString text = QString::fromStdString(digest);
         tell_done(tr("Digest of %1").arg(state), digest, tr("Copy the digest"),
                   [text] { QGuiApplication::clipboard()->setText(text); });
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("There is no digest"), message, hint); });
+      });
 }
 
 void Workbench::find_broadcasts() {
@@ -226,17 +224,12 @@ void Workbench::find_broadcasts() {
 void Workbench::write_report(int64_t run, int64_t step, const QString& path) {
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
-  auto project = project_;
-  jobs.start(
-      "report " + path,
-      tr("Report of %1 at step %2").arg(QString::fromStdString(r->name), QString::fromStdString(format_grouped(step))),
-      [project, run, step, path = path.toStdString()](const Jobs::Report& report, const std::atomic<bool>&) {
-        return tenon::views::write_report(*project, project->run(run), step, path, report, report);
+  start_with_run(
+      *this, *r, "report " + path, of_state(tr("Report of %1 at step %2"), *r, step), tr("The report was not written"),
+      [step, path = path.toStdString()](projects::Project& project, const RunInfo& of, const Report& report) {
+        return tenon::views::write_report(project, project.run(of.id), step, path, report, report);
       },
-      [this, project](const std::string& text) {
-        if (project == project_) tell_done(tr("Written"), text);
-      },
-      [this](const QString& message, const QString& hint) { fail(tr("The report was not written"), message, hint); });
+      [this](const std::string& text) { tell_done(tr("Written"), text); });
 }
 
 void Workbench::write_document_report(int document, const QString& path) {

@@ -126,7 +126,7 @@ TEST_F(Finish, channels_are_taken_out_into_a_smaller_project) {
   key(amount, Qt::Key_Up);
   until([&] { return said->text() != half; });
   // Nothing is zero: it says so, and there is nothing to make.
-  key(part<QCheckBox>("prune.zeros"), Qt::Key_Space);
+  press("prune.zeros");
   until([&] { return said->text().startsWith("no channel of the model is all zero"); });
   EXPECT_FALSE(part<QPushButton>("prune.go")->isEnabled());
   EXPECT_EQ(list->shown_rows(), 0);
