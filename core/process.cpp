@@ -49,13 +49,18 @@ ProcessResult run_process(const std::vector<std::string>& words) {
 
 std::string first_program(const std::vector<std::string>& names) {
   const char* path = std::getenv("PATH");
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) {
+      if (access(name.c_str(), X_OK) == 0) return name;
+      continue;
+    }
     for (std::string folders = path ? path : ""; !folders.empty();) {
       const size_t end = std::min(folders.find(':'), folders.size());
       const std::string file = folders.substr(0, end) + "/" + name;
       if (end > 0 && access(file.c_str(), X_OK) == 0) return file;
       folders.erase(0, end + 1);
     }
+  }
   return {};
 }
 

@@ -12,7 +12,7 @@ struct ProcessResult {
 /// Runs a program, found on the path, without input, and waits for its end. Throws Error where it cannot be started.
 ProcessResult run_process(const std::vector<std::string>& words);
 
-/// The first of these programs that the path has; empty where it has none.
+/// The first of these programs that the path has, or that a path names; empty where there is none.
 std::string first_program(const std::vector<std::string>& names);
 
 }  // namespace tenon

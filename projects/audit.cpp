@@ -3,60 +3,131 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "core/parallel.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "tracing/record/f64_reference.h"
 #include "tracing/record/step_recorder.h"
 
 namespace tenon::projects {
 namespace {
+
+Registry<AuditDef>& audit_registry() {
+  static auto& all = *new Registry<AuditDef>("reference of an audit");
+  return all;
+}
 
 struct Threads {
   int before = num_threads();
   ~Threads() { set_num_threads(before); }
 };
 
-std::string sentence_of(const Audit& a, const AuditOptions& o) {
-  const tracing::StepDifference& d = a.difference;
-  const std::string all = fmt::format("{} ops of step {}", d.ops.size(), a.step);
-  if (d.equal()) return fmt::format("All {} give the same bits.", all);
-  if (d.first < 0)
-    return fmt::format("All {} are within {:.3g} of each other; {} of them differ at all.", all, o.tolerance,
-                       std::count_if(d.ops.begin(), d.ops.end(), [](const auto& op) { return op.differs > 0; }));
-  const tracing::OpDifference& op = d.ops[static_cast<size_t>(d.first)];
-  return fmt::format(
-      "The first op that differs{} is {} #{} of {} ({}): element {} is {:.9g} and {:.9g}; {} of {} elements are not "
-      "the "
-      "same, by {:.3g} of the whole.",
-      o.tolerance > 0 ? fmt::format(" by more than {:.3g}", o.tolerance) : "", op.op, op.a,
-      op.module.empty() ? "the model" : "'" + op.module + "'", op.phase, to_string(op.index), op.value_a, op.value_b,
-      op.differs, op.total, op.relative);
+std::string op_label(const tracing::OpDifference& op) {
+  const std::string place = op.module.empty() ? "the model" : "'" + op.module + "'";
+  return op.a ? fmt::format("{} #{} of {} ({})", op.op, op.a, place, op.phase) : fmt::format("{} of {}", op.op, place);
 }
 
-}  // namespace
+std::string first_sentence(const Audit& a) {
+  const tracing::OpDifference& op = a.difference.ops[static_cast<size_t>(a.difference.first)];
+  const std::string by = a.tolerance > 0 ? fmt::format(" by more than {:.3g}", a.tolerance) : "";
+  const std::string begin = fmt::format("The first op that differs{} is {}: ", by, op_label(op));
+  if (!op.why.empty()) return begin + op.why + ".";
+  return begin + fmt::format(
+                     "element {} is {:.9g} ({}) and {:.9g} ({}); {} of {} elements are not the same, by {:.3g} "
+                     "of the whole.",
+                     to_string(op.index), op.value_a, a.a, op.value_b, a.b, op.differs, op.total,
+                     std::max(op.relative, op.carried));
+}
 
-Audit audit_step(Project& project, int64_t run, int64_t step, const AuditOptions& options, const Progress& progress) {
-  const RunInfo info = project.run(run);
-  if (step < 1 || step > info.steps)
-    throw Error::usage(
-        fmt::format("run {} has steps 1 to {}; there is no step {} to compute again", info.name, info.steps, step));
-  Threads threads;
-  const auto first = replay_to(project, run, step - 1, progress);
-  const Checkpoint state = first->save();
-  Recipe other = first->recipe();
+std::string sentence_of(const Audit& a) {
+  const tracing::StepDifference& d = a.difference;
+  std::string all = fmt::format("{} ops of step {}", d.ops.size(), a.step);
+  std::string text;
+  if (d.first >= 0)
+    text = first_sentence(a);
+  else if (d.equal())
+    text = fmt::format("All {} give the same bits.", all);
+  else
+    text = fmt::format("All {} are within {:.3g} of each other; {} of them differ at all.", all, a.tolerance,
+                       std::count_if(d.ops.begin(), d.ops.end(), [](const auto& op) { return op.differs > 0; }));
+  if (d.unknown) text += fmt::format(" {} ops have nothing to be compared with.", d.unknown);
+  return text;
+}
+
+void compare_again(const RunInfo& info, TrainingSession& session, const AuditOptions& options, Audit& audit) {
+  const Threads threads;
+  const Checkpoint state = session.save();
+  Recipe other = session.recipe();
   for (const auto& [key, text] : options.set) other.set(key, text);
   for (const auto& [key, text] : options.set) other.check_used(key);
   TrainingSession second(info.model, other);
   second.load(state);
-  set_num_threads(options.threads_a);
-  const auto a = tracing::record_step(*first, info.name);
-  set_num_threads(options.threads_b);
-  const auto b = tracing::record_step(second, info.name);
-  Audit audit{info.name, step, a->loss, b->loss, tracing::compare_steps(*a, *b, options.tolerance), {}};
-  audit.sentence = sentence_of(audit, options);
+  const auto side = [&](TrainingSession& s, int count, std::string& name) {
+    set_num_threads(count);
+    name = num_threads() == 1 ? "1 thread" : fmt::format("{} threads", num_threads());
+    return tracing::record_step(s, info.name, {.clocks = false});
+  };
+  const auto a = side(session, options.threads_a, audit.a);
+  const auto b = side(second, options.threads_b, audit.b);
+  for (const auto& [key, text] : options.set) audit.b += ", " + key + "=" + text;
+  audit.loss_a = a->loss;
+  audit.loss_b = b->loss;
+  audit.difference = tracing::compare_steps(*a, *b, audit.tolerance);
+}
+
+void compare_f64(const RunInfo&, TrainingSession& session, const AuditOptions&, Audit& audit) {
+  tracing::F64Reference r = tracing::compare_with_f64(session, audit.tolerance);
+  audit.a = "as it was computed";
+  audit.b = "in f64";
+  audit.loss_a = r.loss;
+  audit.difference = std::move(r.difference);
+}
+
+const bool registered_again =
+    register_audit({"again", "The same step again",
+                    "the step is computed a second time, with other threads or another setting of the recipe", 0, false,
+                    compare_again, 0});
+// Sums of many terms that cancel leave a few parts in 100,000 of f32; more than that is worth a look.
+const bool registered_f64 = register_audit(
+    {"f64", "Each op in f64", "each op alone is computed once more in f64, from the very values it was given", 1e-4,
+     false, compare_f64, 1});
+
+}  // namespace
+
+bool register_audit(AuditDef def, Place place) { return audit_registry().add(std::move(def), place); }
+const Registry<AuditDef>& audits() { return audit_registry(); }
+
+const AuditDef& audit_named(const std::string& name) {
+  if (const AuditDef* def = audits().find(name)) return *def;
+  std::string all;
+  for (const AuditDef& def : audits()) all += (all.empty() ? "" : ", ") + def.name;
+  throw Error::usage("there is nothing called \"" + name + "\" to compare with", all + ", or an .onnx file.");
+}
+
+Audit audit_step(Project& project, int64_t run, int64_t step, const AuditOptions& options, const Progress& progress) {
+  const AuditDef& def = audit_named(options.against);
+  const RunInfo info = project.run(run);
+  if (step < 1 || step > info.steps)
+    throw Error::usage(
+        fmt::format("run {} has steps 1 to {}; there is no step {} to compute again", info.name, info.steps, step));
+  const auto session = replay_to(project, run, def.after ? step : step - 1, progress);
+  Audit audit;
+  audit.run = info.name;
+  audit.step = step;
+  audit.tolerance = options.tolerance < 0 ? def.tolerance : options.tolerance;
+  audit.loss_a = audit.loss_b = std::numeric_limits<double>::quiet_NaN();
+  def.compare(info, *session, options, audit);
+  audit.sentence = sentence_of(audit);
   return audit;
+}
+
+int64_t beyond_tolerance(const Audit& audit) {
+  return std::count_if(audit.difference.ops.begin(), audit.difference.ops.end(),
+                       [&](const tracing::OpDifference& op) { return op.beyond(audit.tolerance); });
 }
 
 }  // namespace tenon::projects

@@ -81,6 +81,14 @@ data::Batch verified_samples(const TrainingSession& session) {
   return data::fetch(test, rows);
 }
 
+data::Batch traced_samples(const TrainingSession& session) {
+  const data::Dataset& test = session.test_data();
+  if (test.size() == 0) throw Error("the data have no test samples to run the model on");
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < kTracedBatch; ++i) rows.push_back(i % test.size());
+  return data::fetch(test, rows);
+}
+
 formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc) {
   Meta traced = verified_samples(session).x.meta();
   traced.shape[0] = kTracedBatch;

@@ -17,6 +17,8 @@ inline constexpr double kExportTolerance = 1e-5;
 
 /// The first test samples, 64 at most.
 data::Batch verified_samples(const TrainingSession& session);
+/// As many test samples as the graph of onnx_of() is traced with: only with these does it run as it is.
+data::Batch traced_samples(const TrainingSession& session);
 /// The session's model as it is exported; it serves any batch.
 formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
 

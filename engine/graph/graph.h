@@ -51,6 +51,10 @@ struct Graph {
 Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                   const std::vector<Tensor>& inputs, const std::vector<std::pair<std::string, Tensor>>& named = {});
 
+/// What each value of the graph comes to on these inputs, which have the sizes it was traced with; undefined where
+/// nothing makes it. Nothing is recorded. Throws Error for a graph that writes to memory that was there before.
+std::vector<Tensor> graph_values(const Graph& graph, const std::vector<Tensor>& inputs);
+
 /// The graph of a module in evaluation mode on an input of the given size.
 Graph trace_graph(nn::Module& module, const Meta& input);
 

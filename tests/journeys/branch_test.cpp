@@ -59,7 +59,7 @@ TEST_F(Branch, without_a_change_is_its_parent_also_after_kills) {
 }
 
 TEST_F(Branch, the_cause_of_a_jump_is_named_and_left_out) {
-  const Outcome jump = tenon({"train", project, "--resume", "whole", "--set", "optimizer.lr=3", "--set", "epochs=7"});
+  const Outcome jump = tenon({"train", project, "--resume", "whole", "--set", "optimizer.lr=30", "--set", "epochs=7"});
   ASSERT_EQ(jump.status, 0) << jump.err;
   const Outcome plan = tenon({"spike", project, "whole", "--plan", "--json"});
   ASSERT_EQ(plan.status, 0) << plan.err;

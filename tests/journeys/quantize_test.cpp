@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "tests/journeys/tenon_process.h"
@@ -30,8 +31,17 @@ for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationL
 
 using Forms = std::vector<std::string>;
 
+/// Without VNNI, ONNX Runtime's kernels of u8 x i8 add pairs of products in 16 bits, which saturate: what they give
+/// then says nothing of the file.
+bool exact_integer_kernels() {
+  std::ifstream info("/proc/cpuinfo");
+  const std::string text{std::istreambuf_iterator<char>(info), {}};
+  return text.find("avx512_vnni") != std::string::npos || text.find("avx_vnni") != std::string::npos;
+}
+
 /// What ONNX Runtime and `tenon exec` make of each form, as it was exported before, on random input of this kind.
-void judge_forms(const Folder& folder, const Forms& forms, const std::string& made) {
+/// `classes`: rows have a best class that a step of a grid does not change, as those of a model that has learnt.
+void judge_forms(const Folder& folder, const Forms& forms, const std::string& made, bool classes) {
   if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
   const std::string judge = folder / "judge.py", x = folder / "x.npy";
   std::ofstream(judge) << kQuantJudge;
@@ -50,9 +60,10 @@ void judge_forms(const Folder& folder, const Forms& forms, const std::string& ma
     lines >> far >> same >> fast_far >> fast_same;
     // A sum that falls on the other side of a half moves by a step of its grid, and with it what comes of it.
     EXPECT_LE(far, 0.02) << form << " as it stands";
+    if (classes) EXPECT_GE(same, 0.97) << form;
+    if (!exact_integer_kernels()) continue;
     EXPECT_LE(fast_far, 0.05) << form << " with integer kernels";
-    EXPECT_GE(same, 0.97) << form;
-    EXPECT_GE(fast_same, 0.95) << form;
+    if (classes) EXPECT_GE(fast_same, 0.95) << form;
   }
 }
 
@@ -73,7 +84,7 @@ TEST(QuantizeJourney, the_convolutional_network) {
     EXPECT_EQ(j.at("layers").size(), 4u);
     EXPECT_EQ(j.at("verified"), true);
   }
-  judge_forms(folder, forms, "g.standard_normal((64, 1, 28, 28)).astype('float32')");
+  judge_forms(folder, forms, "g.standard_normal((64, 1, 28, 28)).astype('float32')", true);
 }
 
 TEST(QuantizeJourney, a_text_model) {
@@ -96,7 +107,7 @@ TEST(QuantizeJourney, a_text_model) {
     EXPECT_EQ(j.at("metric"), "nats_per_byte");
     EXPECT_LE(j.at("lost_percent").get<double>(), 2) << j;
   }
-  judge_forms(folder, forms, "g.integers(0, 16, (3, 128))");
+  judge_forms(folder, forms, "g.integers(0, 16, (3, 128))", false);
 }
 
 TEST(QuantizeJourney, words_and_budgets_of_the_command) {

@@ -1,11 +1,16 @@
-// A step computed twice: the same bits at any number of threads; with another precision the first op that is beyond a
-// tolerance, and how the difference grows.
+// A step held against a reference: computed twice, the same bits at any number of threads; with another precision the
+// first op that is beyond a tolerance, and how the difference grows; each op in f64; ONNX Runtime and files.
 #include "projects/audit.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "core/error.h"
+#include "engine/formats/onnx/model.h"
 #include "engine/ops/create.h"
+#include "engine/ops/view.h"
+#include "projects/finish.h"
 #include "tests/messages.h"
 #include "tests/projects/spirals.h"
 
@@ -39,7 +44,7 @@ TEST_F(AuditTest, AnotherPrecisionIsNamedAtItsFirstOp) {
   EXPECT_LT(op.relative, 0.05);
   for (int64_t i = 0; i < a.difference.first; ++i) EXPECT_EQ(a.difference.ops[static_cast<size_t>(i)].differs, 0);
   EXPECT_NEAR(a.loss_a, a.loss_b, 0.05);
-  const Audit wide = audit_step(*project, run, 20, {.set = {{"amp", "bf16"}}, .tolerance = 1e9});
+  const Audit wide = audit_step(*project, run, 20, {.tolerance = 1e9, .set = {{"amp", "bf16"}}});
   EXPECT_LT(wide.difference.first, 0);
   EXPECT_NE(wide.sentence.find("are within"), std::string::npos) << wide.sentence;
 }
@@ -49,6 +54,69 @@ TEST_F(AuditTest, AStepThatWasNotDoneIsRefused) {
   const int64_t run = project->run("a").id;
   EXPECT_THROW(audit_step(*project, run, 6, {}), Error);
   EXPECT_THROW(audit_step(*project, run, 0, {}), Error);
+}
+
+TEST_F(AuditTest, EveryOpIsWithinTheRoundingOfF32) {
+  train("a", {}, 12);
+  const int64_t run = project->run("a").id;
+  const Audit a = audit_step(*project, run, 12, {.against = "f64"});
+  EXPECT_LT(a.difference.first, 0) << a.sentence;
+  EXPECT_EQ(a.difference.unknown, 0);
+  EXPECT_GT(a.difference.ops.size(), 20u);
+  std::set<std::string> phases;
+  int64_t off = 0;
+  for (const tracing::OpDifference& op : a.difference.ops) {
+    phases.insert(op.phase);
+    off += op.relative > 1e-9;
+    EXPECT_LT(op.relative, 1e-5) << op.op << " #" << op.a;
+  }
+  EXPECT_TRUE(phases.contains("forward") && phases.contains("backward") && phases.contains("optimizer"));
+  EXPECT_GT(off, 5) << "sums in f32 are off by something";
+  EXPECT_DOUBLE_EQ(a.loss_a, audit_step(*project, run, 12, {}).loss_a) << "looking changed nothing";
+}
+
+TEST_F(AuditTest, HalfPrecisionIsNamedAgainstF64) {
+  train("a", {{"amp", "bf16"}}, 6);
+  const Audit a = audit_step(*project, project->run("a").id, 6, {.against = "f64"});
+  ASSERT_GE(a.difference.first, 0) << a.sentence;
+  const tracing::OpDifference& op = a.difference.ops[static_cast<size_t>(a.difference.first)];
+  EXPECT_GT(op.relative, 1e-4);
+  EXPECT_LT(op.relative, 1e-2);
+  EXPECT_NE(a.sentence.find(op.op), std::string::npos) << a.sentence;
+}
+
+TEST_F(AuditTest, AFileIsBlamedAtTheNodeThatIsWrong) {
+  train("a", {}, 20);
+  const RunInfo run = project->run("a");
+  const std::string file = dir / "m.onnx";
+  export_run(*project, run, 20, ExportFormat::onnx, file, false);
+  const Audit right = audit_step(*project, run.id, 20, {.against = "file", .file = file});
+  EXPECT_LT(right.difference.first, 0) << right.sentence;
+  EXPECT_EQ(right.difference.unknown, 0);
+
+  const Audit stale = audit_step(*project, run.id, 5, {.against = "file", .file = file});
+  ASSERT_EQ(stale.difference.first, 0) << "the file holds the weights of another step: " << stale.sentence;
+
+  formats::OnnxModel m = formats::load_onnx(file);
+  for (auto& [name, t] : m.graph.initializers)
+    if (name == "layers.2.bias") t = clone(t), t.data<float>()[0] += 0.5f;
+  formats::save_onnx(file, m);
+  const Audit found = audit_step(*project, run.id, 20, {.against = "file", .file = file});
+  ASSERT_GE(found.difference.first, 0);
+  const tracing::OpDifference& op = found.difference.ops[static_cast<size_t>(found.difference.first)];
+  EXPECT_EQ(op.module, "layers.2") << found.sentence;
+  EXPECT_EQ(op.differs, 31) << "one feature of each sample";
+  EXPECT_GT(found.difference.ops.back().carried, 0) << "it is carried to the end";
+}
+
+TEST_F(AuditTest, WhatCannotBeComparedIsSaid) {
+  train("a", {}, 5);
+  const int64_t run = project->run("a").id;
+  EXPECT_THROW(audit_step(*project, run, 5, {.against = "nothing"}), Error);
+  EXPECT_THROW(audit_step(*project, run, 5, {.against = "file"}), Error);
+  EXPECT_THROW(audit_step(*project, run, 5, {.against = "file", .file = dir / "none.onnx"}), Error);
+  EXPECT_THROW(audit_step(*project, run, 5, {.against = "onnx", .python = "/no/such/python"}), Error);
+  EXPECT_THROW(audit_step(*project, run, 5, {.against = "onnx", .python = "/bin/false"}), Error);
 }
 
 TEST(StepDifference, NamesTheElementThatIsFarthestApart) {

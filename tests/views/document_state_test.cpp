@@ -1,6 +1,7 @@
 #include "views/shared/document_state.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -18,7 +19,7 @@ class KeptDocument : public ::testing::Test {
     const char* was = std::getenv("XDG_CONFIG_HOME");
     had_ = was != nullptr;
     if (was) was_ = was;
-    folder_ = ::testing::TempDir() + "kept_documents";
+    folder_ = ::testing::TempDir() + "kept_documents." + std::to_string(getpid());  // tests run beside one another
     std::filesystem::remove_all(folder_);
     setenv("XDG_CONFIG_HOME", folder_.c_str(), 1);
   }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <map>
 #include <tuple>
 
+#include "core/backend.h"
+#include "engine/formats/tensor_difference.h"
 #include "tracing/record/numbers.h"
 
 namespace tenon::tracing {
@@ -16,45 +16,25 @@ using Key = std::tuple<std::string, std::string, std::string>;  // module, phase
 Key key_of(const OpRecord& op) { return {module_path(op.origin.module), name(op.origin.phase), op.name}; }
 bool is_cast(const OpRecord& op) { return op.name == "cast"; }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.is_contiguous() && b.is_contiguous() &&
-         std::memcmp(a.raw(), b.raw(), a.nbytes()) == 0;
-}
-
-std::vector<double> values_of(const Tensor& t) {
-  std::vector<double> v;
-  v.reserve(static_cast<size_t>(t.numel()));
-  each_value(t, [&](int64_t, double x) {
-    v.push_back(x);
-    return true;
-  });
-  return v;
-}
-
-void compare(const Tensor& a, const Tensor& b, OpDifference& d) {
-  d.total = a.numel();
-  if (same_bits(a, b)) return;
-  const std::vector<double> x = values_of(a), y = values_of(b);
-  double norm = 0, apart = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) {
-      if (std::isfinite(x[i])) norm += x[i] * x[i];
-      continue;
-    }
-    const bool finite = std::isfinite(x[i]) && std::isfinite(y[i]);
-    const double gap = finite ? std::abs(x[i] - y[i]) : std::numeric_limits<double>::infinity();
-    if (finite) norm += x[i] * x[i], apart += gap * gap;
-    if (d.differs++ == 0 || gap > d.largest) {
-      d.largest = gap;
-      d.index = index_of(a.size(), static_cast<int64_t>(i));
-      d.value_a = x[i];
-      d.value_b = y[i];
-    }
-  }
-  d.relative = apart == 0 ? 0 : norm == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(apart / norm);
-}
-
 }  // namespace
+
+void compare_values(const Tensor& a, const Tensor& b, OpDifference& d) {
+  const formats::TensorDifference t = formats::tensor_difference(to_host(a), to_host(b));
+  d.total = t.count;
+  d.differs = t.changed;
+  d.relative = t.relative();
+  d.largest = t.worst();
+  const int64_t at = t.apart ? t.first_not_finite : t.largest_at;
+  if (at < 0) return;
+  d.index = index_of(a.size(), at);
+  d.value_a = value_at(a, d.index);
+  d.value_b = value_at(b, d.index);
+}
+
+bool OpDifference::beyond(double tolerance) const {
+  if (!why.empty()) return true;
+  return tolerance > 0 ? !(relative <= tolerance) || std::isinf(largest) : differs > 0;
+}
 
 bool StepDifference::equal() const {
   return only_a == 0 && only_b == 0 &&
@@ -91,9 +71,8 @@ StepDifference compare_steps(const StepRecord& a, const StepRecord& b, double to
     d.phase = std::get<1>(key);
     d.a = op.seq;
     d.b = other.seq;
-    compare(x, y, d);
-    const bool beyond = tolerance > 0 ? d.relative > tolerance || std::isinf(d.largest) : d.differs > 0;
-    if (beyond && all.first < 0) all.first = static_cast<int64_t>(all.ops.size());
+    compare_values(x, y, d);
+    if (d.beyond(tolerance) && all.first < 0) all.first = static_cast<int64_t>(all.ops.size());
     all.ops.push_back(std::move(d));
   }
   for (const auto& [key, ops] : partners) {

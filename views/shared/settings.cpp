@@ -103,7 +103,10 @@ const std::vector<AttrDef>& defs() {
        tr_later("what the cache folder may take; what was not used for longest goes first, what is open stays. 0: "
                 "nothing is kept there"),
        {},
-       "GiB"}};
+       "GiB"},
+      {"python", std::string(), 0, 0,
+       tr_later("the Python that has onnxruntime and numpy, which exported models are compared with; empty: the first "
+                "on the path that has them")}};
   return all;
 }
 

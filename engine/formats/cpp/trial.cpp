@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,32 +11,13 @@
 #include "core/file.h"
 #include "core/number.h"
 #include "core/process.h"
+#include "core/temporary_folder.h"
 #include "engine/formats/cpp/kernel.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
 
 namespace tenon::formats {
 namespace {
-
-/// A folder that goes with its owner.
-class TrialFolder {
- public:
-  TrialFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tenon-trial-XXXXXX").string();
-    if (!mkdtemp(pattern.data()))
-      throw Error("no folder for a trial can be made: " + std::string(std::strerror(errno)));
-    path_ = pattern;
-  }
-  ~TrialFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TrialFolder(const TrialFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 /// Runs the model on batch after batch of a file and tells the least time of a run.
 std::string driver(const Artifact& a, const std::string& header, DType input, DType output) {
@@ -110,7 +90,7 @@ ObjectSize object_size(const std::string& path) {
 
 ArtifactTrial try_artifact(const std::string& compiler, const Artifact& artifact, const std::string& header,
                            const std::string& source, const Tensor& rows) {
-  const TrialFolder folder;
+  const TemporaryFolder folder("tenon-trial");
   const std::string main_file = folder / "main.cpp", program = folder / "trial";
   write_file(main_file, driver(artifact, std::filesystem::path(header).filename().string(), rows.dtype(), DType::f32));
   const std::string include = "-I" + std::filesystem::absolute(header).parent_path().string();

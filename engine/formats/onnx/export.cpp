@@ -177,9 +177,9 @@ bool is_one_operator(const Graph::Node& n) {
   return !o.type.empty() && o.unsupported.empty();
 }
 
-/// The graph with ops that ONNX does not have in terms of others, where such terms are known: the program is run again
-/// with them in place.
-Graph decomposed(const Graph& g) {
+}  // namespace
+
+Graph in_onnx_terms(const Graph& g) {
   bool any = false;
   for (const Graph::Node& n : g.nodes) any |= !is_one_operator(n) && n.op->decompose;
   if (!any) return g;
@@ -189,6 +189,7 @@ Graph decomposed(const Graph& g) {
     inputs.push_back(zeros(g.values[static_cast<size_t>(v)].meta.shape, g.values[static_cast<size_t>(v)].meta.dtype));
   for (const Graph::Value& v : g.values)
     if (v.constant) named.emplace_back(v.name, v.constant);
+  // The program is run again with those terms in place.
   Graph again = trace_graph(
       [&](const std::vector<Tensor>& in) {
         std::vector<Tensor> values(g.values.size());
@@ -218,10 +219,8 @@ Graph decomposed(const Graph& g) {
   return again;
 }
 
-}  // namespace
-
 OnnxModel to_onnx(const Graph& graph, const std::string& name) {
-  Graph g = decomposed(graph);
+  const Graph g = in_onnx_terms(graph);
   return Writer(g).write(name);
 }
 
