@@ -175,7 +175,8 @@ void NumbersModel::draw_scale(Scene& scene, const Upright& y) const {
   if (!(audit_->tolerance > 0)) return;
   const float at = y.to_px(audit_->tolerance);
   scene.line({b.x, at}, {b.right(), at}, Ink::warning, 1.5f);
-  scene.text({b.right() - 260, at - 17, 256, 16}, tr("at most {}", format_value(audit_->tolerance)), Ink::warning_text,
+  const float text_at = at - 17 < b.y ? at + 2 : at - 17;
+  scene.text({b.right() - 260, text_at, 256, 16}, tr("at most {}", format_exact(audit_->tolerance)), Ink::warning_text,
              Face::small, Align::right);
 }
 
@@ -202,8 +203,9 @@ void NumbersModel::draw_points(Scene& scene, const Upright& y) {
     if (const double c = ops()[static_cast<size_t>(i)].carried; c >= 0) carried.push_back({x_of(i, b), y.to_px(c)});
   if (carried.size() > 1) scene.polyline(carried, Ink::secondary, 1.5f);
   if (chosen_ >= 0) {
-    const float x = x_of(chosen_, b);
-    scene.line({x, b.y}, {x, b.bottom()}, Ink::accent, 1.5f);
+    const float x = x_of(chosen_, b), w = std::max(step, 6.f);
+    scene.rect({x - w / 2, b.y - 6, w, b.h + 6}, Ink::accent, 0.18f);
+    scene.rect({x - w / 2, b.y - 6, w, 2}, Ink::accent);
   }
   const float radius = std::clamp(step / 3, 1.5f, 4.f);
   for (int64_t i = 0; i < n; ++i) {

@@ -4,6 +4,7 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QLabel>
 #include <QLineEdit>
 #include <QSignalBlocker>
 #include <QSpinBox>
@@ -98,11 +99,18 @@ QWidget* NumbersView::build() {
   bar->add(fault_, 1);
   box->addWidget(bar);
   box->addWidget(build_asked(page));
-  said_ = new ElidedLabel({}, page);
+  said_ = new QLabel(page);
   said_->setObjectName("numbers.said");
-  said_->setContentsMargins(12, 4, 12, 4);
+  said_->setContentsMargins(14, 8, 14, 8);
+  said_->setWordWrap(true);
+  said_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  said_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   box->addWidget(said_);
   auto* split = new QSplitter(Qt::Vertical, page);
+  found_ = split;
+  // The sentence takes its height first; what is left is for these, whatever they would like.
+  split->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
+  split->setMinimumHeight(200);
   split->addWidget(make_canvas(model_));
   list_ = new TableList(split);
   list_->setObjectName("numbers.table");
@@ -112,23 +120,25 @@ QWidget* NumbersView::build() {
   split->setStretchFactor(0, 1);
   split->setStretchFactor(1, 1);
   box->addWidget(split, 1);
+  box->addStretch();
   return page;
 }
 
 QWidget* NumbersView::build_asked(QWidget* parent) {
   auto* bar = new ViewBar(parent);
-  set_ = numbers_line("set", "amp=bf16", tr("Settings of the recipe that hold the second time alone, KEY=VALUE"), bar);
-  bar->add(set_, 2);
-  file_ = numbers_line("file", "model.onnx", tr("The ONNX file whose nodes are compared"), bar);
-  bar->add(file_, 2);
-  choose_ = bar->add_button("numbers.choose", tr("Choose…"), tr("Chooses an ONNX file"), [this] { choose_file(); });
   bar->add_label(tr("Differs by at most"));
   within_ = numbers_line("within", {},
                          tr("How far an op's numbers may differ: the norm of the difference over that of "
                             "the numbers. 0: not by a bit"),
                          bar);
-  within_->setMaximumWidth(110);
-  bar->add(within_, 1);
+  within_->setFixedWidth(90);
+  bar->add(within_);
+  set_ = numbers_line("set", "amp=bf16", tr("Settings of the recipe that hold the second time alone, KEY=VALUE"), bar);
+  bar->add(set_, 2);
+  file_ = numbers_line("file", "model.onnx", tr("The ONNX file whose nodes are compared"), bar);
+  bar->add(file_, 2);
+  choose_ = bar->add_button("numbers.choose", tr("Choose…"), tr("Chooses an ONNX file"), [this] { choose_file(); });
+  bar->add_stretch();
   for (QLineEdit* line : {set_, file_, within_}) connect(line, &QLineEdit::returnPressed, this, &NumbersView::compare);
   return bar;
 }
@@ -231,13 +241,11 @@ void NumbersView::refresh() {
 
 void NumbersView::show_found() {
   const auto& audit = model_.audit();
-  canvas()->setVisible(audit != nullptr);
-  list_->setVisible(audit != nullptr);
-  said_->set_text(audit
-                      ? QString::fromStdString(audit->sentence)
-                      : tr("Where does a step begin to compute something else: with other settings or threads, beside "
-                           "f64, in ONNX Runtime, in an exported file? The first op beyond what is allowed is named, "
-                           "and how the difference grows is drawn."));
+  found_->setVisible(audit != nullptr);
+  said_->setText(audit ? QString::fromStdString(audit->sentence)
+                       : tr("Where does a step begin to compute something else: with other settings or threads, beside "
+                            "f64, in ONNX Runtime, in an exported file? The first op beyond what is allowed is named, "
+                            "and how the difference grows is drawn."));
 }
 
 Selection NumbersView::selection_of(int64_t row) const {

@@ -5,6 +5,7 @@
 #include "views/numbers/numbers_model.h"
 
 class QComboBox;
+class QLabel;
 class QLineEdit;
 class QSpinBox;
 class QToolButton;
@@ -41,7 +42,9 @@ class NumbersView : public View {
   QSpinBox* step_;
   QLineEdit *set_, *file_, *within_;
   QToolButton *look_, *choose_;
-  ElidedLabel *said_, *fault_;
+  QLabel* said_;
+  ElidedLabel* fault_;
+  QWidget* found_;  ///< the picture and its rows
   TableList* list_;
 };
 
