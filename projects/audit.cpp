@@ -48,7 +48,7 @@ Audit audit_step(Project& project, int64_t run, int64_t step, const AuditOptions
   Recipe other = first->recipe();
   for (const auto& [key, text] : options.set) other.set(key, text);
   for (const auto& [key, text] : options.set) other.check_used(key);
-  TrainingSession second(info.model, other);
+  TrainingSession second(first->spec(), other);
   second.load(state);
   set_num_threads(options.threads_a);
   const auto a = tracing::record_step(*first, info.name);

@@ -9,6 +9,7 @@
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
 #include "projects/recipe_keys.h"
+#include "projects/surgery.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -41,8 +42,10 @@ bool unchanged(const RunInfo& a, const RunInfo& b) {
 }  // namespace
 
 std::string branch_changes(const RunInfo& parent, const RunInfo& branch) {
-  return difference_text(
+  const std::string model = projects::model_changes(parent.model, branch.model);
+  const std::string keys = difference_text(
       differences(Recipe::from_json(parent.recipe_after(branch.branch.step)), Recipe::from_json(branch.recipe)));
+  return model + (model.empty() || keys.empty() ? "" : ", ") + keys;
 }
 
 std::string tags_text(const RunInfo& run) {

@@ -32,7 +32,8 @@ struct RunRow {
   KeyedValues<MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
-/// What a branch was told other than its parent, at the step where it began: "optimizer.lr 0.01 → 0.003".
+/// What a branch has and was told other than its parent, at the step where it began:
+/// "fc1.out_features 64 → 96, optimizer.lr 0.01 → 0.003".
 std::string branch_changes(const projects::RunInfo& parent, const projects::RunInfo& branch);
 
 /// "good, second try"
