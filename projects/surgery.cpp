@@ -147,7 +147,7 @@ ModelSpec with_layer(const ModelSpec& model, const std::string& place, const std
 }
 
 std::string model_changes(const ModelSpec& before, const ModelSpec& after) {
-  if (python::same_model(before, after)) return {};
+  if (before == after || python::same_model(before, after)) return {};
   std::vector<std::string> words;
   for (const LayerSpec& l : after.layers) {
     const LayerSpec* was = before.find(l.name);

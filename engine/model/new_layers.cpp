@@ -52,14 +52,16 @@ class NewLayerFinder {
   AttrValues values(const LayerSpec& l) const { return AttrValues(find_layer_type(l.type)->attrs, l.attrs, l.name); }
   bool flag(const LayerSpec& l, const char* name) const { return values(l).flag(name); }
 
-  /// What arrives at a port, from there back to the layer that computes with weights; empty where that is not new.
+  /// The new layers behind a port, one after the other, back to what was there or to where several values meet.
   std::vector<const LayerSpec*> branch_behind(const LayerSpec* at) const {
     std::vector<const LayerSpec*> branch;
     while (at && is_new(*at) && at->type != "Input") {
-      const std::vector<const LayerSpec*> from = wiring_.inputs_of(*at);
-      if (from.size() != 1) return {};
+      std::set<const LayerSpec*> from;  // attention may read one value as queries, keys and values
+      for (const LayerSpec* f : wiring_.inputs_of(*at))
+        if (f) from.insert(f);
+      if (from.size() != 1) break;
       branch.push_back(at);
-      at = from[0];
+      at = *from.begin();
     }
     return branch;
   }

@@ -193,7 +193,6 @@ class Operation {
   Tensor begin_new(const std::string& name, const Tensor& fresh, SurgeryRow& row) const {
     const bool weight = name.ends_with(".weight"), bias = name.ends_with(".bias");
     if (!weight && !bias) {
-      row.how = "as in every new layer";
       if (!is_of(new_.norms, name)) return fresh;
       row.deed = Deed::identity;
       row.how = "that of the next batch";
@@ -264,7 +263,7 @@ class Operation {
       int64_t copies = 0;
       for (const auto& places : copies_of(a)) copies += static_cast<int64_t>(places.size()) - 1;
       if (copies > 0)
-        words.push_back(a.read ? fmt::format("{} more {}, which share what those they copy had", copies, what)
+        words.push_back(a.read ? fmt::format("{} more {}, weights shared out", copies, what)
                                : fmt::format("{} more {}, copies of others", copies, what));
       if (is[axis] < was[axis]) words.push_back(fmt::format("{} of {} {} stay", is[axis], was[axis], what));
       if (lost > 0)

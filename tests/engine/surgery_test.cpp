@@ -109,7 +109,7 @@ TEST(Surgery, a_wider_linear_computes_the_same) {
   EXPECT_EQ(p.row("fc1.weight").deed, Deed::widened);
   EXPECT_EQ(p.row("fc1.weight").how, "8 more outputs, copies of others");
   EXPECT_EQ(p.row("fc1.bias").how, "8 more values, copies of others");
-  EXPECT_EQ(p.row("fc2.weight").how, "8 more inputs, which share what those they copy had");
+  EXPECT_EQ(p.row("fc2.weight").how, "8 more inputs, weights shared out");
   EXPECT_EQ(p.row("fc3.weight").deed, Deed::kept);
   p.expect_same_function();
 }
@@ -245,6 +245,42 @@ TEST(Surgery, a_transformer_gets_a_wider_feed_forward_and_another_block) {
   EXPECT_EQ(deep.row("block2.linear2.weight").deed, Deed::silent);
   EXPECT_EQ(deep.row("block2.self_attn.out_proj.weight").deed, Deed::silent);
   deep.expect_same_function();
+}
+
+/// Of layers that people wire themselves: attention beside a sum, a feed-forward beside another.
+ModelSpec wired_text(int blocks) {
+  Chain c("wired", {6}, "i64");
+  c.add("embed", "Embedding", {{"num_embeddings", I{256}}, {"embedding_dim", I{8}}});
+  for (int b = 0; b < blocks; ++b) {
+    const std::string n = "b" + std::to_string(b) + ".", x = c.here;
+    c.add(n + "norm1", "LayerNorm").add(n + "attention", "MultiheadAttention", {{"num_heads", I{2}}});
+    c.join(n + "add1", "Add", {x, n + "attention"});
+    c.add(n + "norm2", "LayerNorm").add(n + "up", "Linear", {{"out_features", I{12}}}).add(n + "act", "ReLU");
+    c.add(n + "down", "Linear", {{"out_features", I{8}}}).join(n + "add2", "Add", {n + "add1", n + "down"});
+  }
+  return c.add("head", "Linear", {{"out_features", I{256}}}).done();
+}
+TEST(Surgery, a_new_block_of_attention_adds_nothing_and_learns) {
+  const testing_files::Folder folder;
+  testing_files::write(folder.file("letters.txt"), std::string(500, 'a') + std::string(400, 'b'));
+  Pair p(wired_text(1), wired_text(2),
+         {{"data.dataset", "text"},
+          {"data.dir", folder.file("letters.txt")},
+          {"data.cache", folder.str()},
+          {"data.context", "6"},
+          {"data.batch_size", "8"}},
+         5);
+  EXPECT_EQ(p.row("b1.attention.out_proj.weight").deed, Deed::silent);
+  EXPECT_EQ(p.row("b1.down.weight").deed, Deed::silent);
+  EXPECT_EQ(p.row("b1.up.weight").deed, Deed::begun);
+  EXPECT_EQ(p.row("head.weight").deed, Deed::kept);
+  p.expect_same_function();
+  run(*p.child, 3);
+  const auto now = tensors_of(p.child->save());
+  for (const char* name : {"model/b1.down.weight", "model/b1.attention.out_proj.weight"}) {
+    const std::vector<double> v = values(now.at(name));
+    EXPECT_GT(*std::max_element(v.begin(), v.end()), 0) << name << " is zero no longer";
+  }
 }
 
 TEST(Surgery, a_narrower_layer_keeps_its_heaviest_units) {

@@ -13,14 +13,12 @@ namespace {
 
 struct SurgeryJourney : ::testing::Test {
   Folder folder;
-  std::string project = folder / "p.tenon", layer;
+  std::string project = folder / "p.tenon", layer = "layers.0";
   void SetUp() override {
     ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0);
     const Outcome o = tenon({"train", project, "--run", "whole", "--set", "data.batch_size=10", "--set",
                              "checkpoint_every=37", "--epochs", "3"});
     ASSERT_EQ(o.status, 0) << o.err;
-    const std::string code = tenon({"code", project}).out;
-    layer = code.find("fc1 = nn.Linear") != std::string::npos ? "fc1" : "layers.0";
   }
   double loss_of(const std::string& run, int64_t step) {
     for (const auto& row : tenon({"metrics", project, run, "loss", "--json"}).json())
@@ -52,12 +50,13 @@ TEST_F(SurgeryJourney, a_wider_layer_keeps_the_loss_and_time_travel_crosses_it) 
   EXPECT_EQ(digest(project, "wide", "99"), digest(project, "whole", "99"));
   EXPECT_EQ(digest(project, "wide", "150"), digest(project, "wide", "150", 1));
   EXPECT_NE(tenon({"run", project, "wide"}).out.find(layer + ".out_features"), std::string::npos);
+  EXPECT_NE(tenon({"runs", project}).out.find("whole @ 100, other model"), std::string::npos);
   // What is done with a run is done with its own model.
   EXPECT_EQ(tenon({"eval", project, "wide"}).status, 0);
   EXPECT_EQ(tenon({"goto", project, "wide", "--step", "101", "--tensor", layer + ".weight"}).status, 0);
   EXPECT_EQ(tenon({"audit", project, "wide", "--step", "101"}).status, 0);
   EXPECT_EQ(tenon({"distributions", project, "--run", "wide"}).status, 0);
-  EXPECT_EQ(tenon({"export", project, "wide", "-o", folder / "wide.onnx"}).status, 0);
+  EXPECT_EQ(tenon({"export", project, "wide", "--format", "onnx", "-o", folder / "wide.onnx"}).status, 0);
   EXPECT_EQ(tenon({"check", project, "wide", "--all"}).status / 2, 0);
 }
 
@@ -67,9 +66,11 @@ TEST_F(SurgeryJourney, the_projects_model_is_given_to_a_run) {
   EXPECT_EQ(tenon({"surgery", project, "whole@100", "--project-model"}).status, 2) << "it is the same";
   std::ifstream in(source);
   std::string text((std::istreambuf_iterator<char>(in)), {});
-  const size_t at = text.find("64)");
-  ASSERT_NE(at, std::string::npos) << text;
-  text.replace(at, 2, "80");
+  for (const auto& [from, to] : {std::pair("Linear(2, 64)", "Linear(2, 80)"), {"Linear(64, 64)", "Linear(80, 64)"}}) {
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    text.replace(at, std::string(from).size(), to);
+  }
   std::ofstream(source) << text;
   const Outcome take = tenon({"code", project, "--take", source});
   ASSERT_EQ(take.status, 0) << take.err;

@@ -83,9 +83,17 @@ RunRows read_runs(const Project& project, std::vector<RunInfo> runs) {
     for (projects::MetricSum& s : project.metric_sums()) sums[s.run].push_back(std::move(s));
   RunRows rows;
   rows.reserve(runs.size());
+  std::unordered_map<int64_t, const RunRow*> known;
   for (RunInfo& info : runs) {
     if (runs.size() <= kFew) sums[info.id] = project.metric_sums(info.id);
     auto row = std::make_shared<RunRow>(row_of(std::move(info)));
+    if (row->info.branch) {
+      const auto parent = known.find(row->info.branch.run);
+      row->surgery = projects::model_changes(
+          parent == known.end() ? project.run(row->info.branch.run).model : parent->second->info.model,
+          row->info.model);
+    }
+    known[row->info.id] = row.get();
     std::map<std::string, MetricEnd> ends;
     for (const projects::MetricSum& s : sums[row->info.id]) ends.emplace(s.name, end_of(s));
     row->metrics = KeyedValues<MetricEnd>(std::move(ends));

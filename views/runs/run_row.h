@@ -27,6 +27,7 @@ struct MetricEnd {
 /// A run as a row of a table: what it was told, and what came of it.
 struct RunRow {
   projects::RunInfo info;
+  std::string surgery;  ///< of a branch: what its model has other than its parent's
   /// By key: "optimizer.lr". Of a run whose recipe was changed on the way the last value, with all of them as text.
   KeyedValues<RunValue> recipe;
   KeyedValues<MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
