@@ -61,7 +61,6 @@ void BuilderView::make_bar() {
   give_->setText(tr("Give it to the run…"));
   give_->setToolTip(
       tr("The shown run goes on with this model as a branch: what has a place in it keeps what it learnt"));
-  set_style(give_, "primary", "true");
   connect(give_, &QToolButton::clicked, this, [this] { bench_.ask("run.give_model"); });
   bar_->add(give_);
   search_ = new QLineEdit(bar_);
