@@ -181,7 +181,7 @@ ExportReport export_run(Project& project, const RunInfo& run, int64_t step, Expo
   const std::string doc = export_doc(project, run, step);
   if (format == ExportFormat::cpp) return export_cpp(*session, run, doc, path, verify, cpp);
   if (format == ExportFormat::torchscript) return export_torchscript(*session, run, doc, path, verify);
-  if (format == ExportFormat::python) return export_source(*session, run.model, doc, path, verify);
+  if (format == ExportFormat::python) return export_source(*session, session->spec(), doc, path, verify);
   return format == ExportFormat::onnx ? export_onnx(*session, run, doc, path, verify)
                                       : export_weights(*session, doc, path, format == ExportFormat::torch, verify);
 }

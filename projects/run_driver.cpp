@@ -17,6 +17,7 @@
 #include "projects/memory_check.h"
 #include "projects/run_driver_impl.h"
 #include "projects/samples.h"
+#include "projects/surgery.h"
 #include "projects/sweep.h"
 #include "projects/teacher_file.h"
 #include "projects/time_travel.h"
@@ -109,6 +110,7 @@ Recipe told(Recipe recipe, const TrainOptions& options) {
 }  // namespace
 
 void RunDriver::Impl::begin(const TrainOptions& options, const Together& together) {
+  if (options.model) throw Error::usage("another model is for a branch", "Name the run and the step: --from RUN@STEP");
   const TrialRun* trial = options.trial.get();
   Recipe recipe = told(Recipe::from_json(trial ? trial->recipe : project->recipe()), options);
   if (!recipe.text("init.anew").empty())
@@ -141,9 +143,7 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
 
 void RunDriver::Impl::branch(const TrainOptions& options) {
   if (replica) throw Error::usage("a branch cannot be trained by several replicas");
-  RunInfo parent = project->run(options.from);
-  // What a branch did before it was one, its parent did.
-  while (parent.branch && options.from_step < parent.branch.step) parent = project->run(parent.branch.run);
+  const RunInfo parent = run_of_step(*project, project->run(options.from), options.from_step);
   if (options.from_step < 0 || options.from_step > parent.steps)
     throw Error::usage(fmt::format("run {} has done {} steps; there is no step {} to go on from", parent.name,
                                    parent.steps, options.from_step));
@@ -155,14 +155,15 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
   if (recipe.integer("seed") != before.integer("seed") && recipe.integer("data.seed") < 0)
     recipe.set_value("data.seed", before.integer("seed"));
   SessionOptions where = options.session;
-  if (where.device == Device{} && !where.data) where.data = data_that_fits(parent.model, recipe);
+  const ModelSpec& model = options.model ? *options.model : parent.model;
+  if (where.device == Device{} && !where.data) where.data = data_that_fits(model, recipe);
   std::optional<TeacherFile> teacher;
   if (learns_from_teacher(recipe) && recipe.text("distill.from") != before.text("distill.from")) {
     if (recipe.text("distill.sha256") == before.text("distill.sha256")) recipe.reset("distill.sha256");
     teacher = read_teacher(*project, recipe);
     recipe.set_value("distill.sha256", teacher->sha256);
   }
-  session = branch_from(*project, of, parent.model, recipe, options.replaying, where);
+  session = branch_from(*project, of, model, recipe, options.replaying, where);
   if (teacher) give_teacher(*session, std::move(*teacher));
   if (session->finished())
     throw Error::usage(fmt::format("under this recipe run {} has done all its steps after step {}: nothing is left for "
@@ -173,13 +174,15 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
   for (const MetricPoint& p : project->metric(parent.id, "loss"))
     if (p.step <= of.step) trained = p.wall;
   auto list = make_watches(recipe);
-  info = project->new_run(options.run_name, parent.model, recipe.to_json(), session->total_steps(), {},
-                          epoch_of(*session), of);
+  info =
+      project->new_run(options.run_name, model, recipe.to_json(), session->total_steps(), {}, epoch_of(*session), of);
   arm(std::move(list));
 }
 
 void RunDriver::Impl::go_on(const TrainOptions& options, const Together& together) {
   check_resume_options(options);
+  if (options.model)
+    throw Error::usage("a run goes on with its own model", "With another one it is a branch: --from RUN@STEP");
   info = project->run(options.resume);
   fresh = false;
   const bool none = project->checkpoints(info.id).empty();

@@ -28,6 +28,8 @@ struct TrainOptions {
   /// held there and `set` (Note [A branch]). With another seed the samples that are generated stay those of the parent.
   std::string from;
   int64_t from_step = 0;
+  /// Of a branch: its model, where that is not the parent's (Note [Surgery]).
+  std::shared_ptr<const ModelSpec> model;
   /// Values that are changed (Note [Edits]), beside those of the recipe; of a branch at its first step where they name
   /// none. They are tried before the branch begins.
   std::vector<std::string> edits;

@@ -11,6 +11,7 @@
 #include "core/tensor_bytes.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
+#include "engine/train/surgery.h"
 #include "projects/lineage.h"
 #include "projects/teacher_file.h"
 #include "tracing/record/step_recorder.h"
@@ -32,7 +33,10 @@ std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& p
                                              const SessionOptions& options) {
   const auto before = replay_to(project, parent.run, parent.step, progress);
   auto session = std::make_unique<TrainingSession>(model, recipe, options);
-  session->branch(before->save(), before->recipe());
+  if (before->spec() == model)
+    session->branch(before->save(), before->recipe());
+  else
+    session->branch(before->save(), before->recipe(), before->spec());
   return session;
 }
 

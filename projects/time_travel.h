@@ -48,7 +48,8 @@ class Replayer {
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress);
 /// The next step as a run does it, with the evaluation that its later steps depend on.
 StepResult replay_step(TrainingSession& session);
-/// A session that goes on from a step of a run under another recipe (Note [A branch]).
+/// A session that goes on from a step of a run under another recipe (Note [A branch]), also with another model than
+/// the run's (Note [Surgery]).
 std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& parent, const ModelSpec& model,
                                              const Recipe& recipe, const Progress& progress,
                                              const SessionOptions& options);

@@ -16,6 +16,7 @@
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch/file.h"
 #include "engine/ops/view.h"
+#include "projects/surgery.h"
 
 namespace tenon::projects {
 namespace {
@@ -125,7 +126,7 @@ WeightsFile of_run(Project& project, const std::string& which, bool averaged, co
   WeightsFile w;
   w.text = fmt::format("run {} of {} at step {}", run.name, project.path(), step);
   w.sha256 = digest(state);
-  w.model = run.model;
+  w.model = run_of_step(project, run, step).model;
   const bool average = averaged && state.state.value("averaged", int64_t{0}) > 0;
   for (const auto& [name, t] : state.tensors) {
     const std::string kind = average ? "average/" : "model/";

@@ -57,6 +57,13 @@ int64_t pick_step(const projects::RunInfo& run, const std::string& text) {
   return step;
 }
 
+RunStep pick_run_step(const projects::Project& project, const std::string& text) {
+  const size_t at = text.rfind('@');
+  projects::RunInfo run = pick_run(project, text.substr(0, at));
+  const int64_t step = pick_step(run, at == text.npos ? "last" : text.substr(at + 1));
+  return {std::move(run), step};
+}
+
 void use_threads(const Args& args) {
   if (args.has("--threads")) set_num_threads(static_cast<int>(args.integer("--threads", 0, 1)));
 }

@@ -19,6 +19,12 @@ std::shared_ptr<projects::Project> open_to_read(const std::string& path);
 projects::RunInfo pick_run(const projects::Project& project, const std::string& name);
 /// The step a text names: a number, "last", or "best".
 int64_t pick_step(const projects::RunInfo& run, const std::string& text);
+/// A run and one of its steps as "RUN@STEP" names them; without "@" the last one, without a name the latest run.
+struct RunStep {
+  projects::RunInfo run;
+  int64_t step = 0;
+};
+RunStep pick_run_step(const projects::Project& project, const std::string& text);
 /// The values of an option that is KEY=VALUE, in the order they were given. Throws Error (usage) for one without '='.
 std::vector<std::pair<std::string, std::string>> pairs_of(const Args& args, const std::string& option);
 /// Throws Error (usage) naming the files where a document is of several ranks: what is asked is asked of one of them.

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "engine/train/recipe.h"
 #include "projects/finish.h"
+#include "projects/surgery.h"
 #include "views/runs/run_row.h"
 
 namespace tenon::app {
@@ -118,7 +119,10 @@ int one_run(const Args& args) {
   for (const projects::RecipeChange& c : r.changes)
     changes.push_back({{"step", c.step}, {"created", c.created}, {"recipe", c.recipe}});
   nlohmann::json parent;
-  if (r.branch) parent = {{"run", r.branch.name}, {"step", r.branch.step}};
+  if (r.branch)
+    parent = {{"run", r.branch.name},
+              {"step", r.branch.step},
+              {"model", projects::model_changes(project->run(r.branch.run).model, r.model)}};
   print_json({{"id", r.id},
               {"parent", parent},
               {"name", r.name},

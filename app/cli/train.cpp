@@ -16,6 +16,7 @@
 #include "app/cli/output.h"
 #include "app/cli/remarks.h"
 #include "app/cli/results.h"
+#include "app/cli/surgery.h"
 #include "core/error.h"
 #include "engine/train/broadcasts.h"
 #include "engine/train/recipe.h"
@@ -23,6 +24,7 @@
 #include "engine/train/watch.h"
 #include "projects/finish.h"
 #include "projects/results.h"
+#include "projects/surgery.h"
 
 namespace tenon::app {
 namespace {
@@ -96,11 +98,17 @@ void warn_of_broadcasts(const projects::Project& project, const projects::TrainO
   if (warnings.empty() && !json) print(fmt::format("broadcast: {}\n", kNoBroadcasts));
 }
 
-/// RUN@STEP
-void read_from(const projects::Project& project, const std::string& word, projects::TrainOptions& options) {
-  const size_t at = word.rfind('@');
-  options.from = word.substr(0, at);
-  options.from_step = pick_step(project.run(options.from), at == word.npos ? "last" : word.substr(at + 1));
+/// A branch: of which step, and with which model.
+void read_from(const projects::Project& project, const Args& args, projects::TrainOptions& options) {
+  if (!args.has("--from")) {
+    if (args.has("--layer") || args.has("--project-model"))
+      throw Error::usage("--layer and --project-model are for a branch", "Name the run and the step: --from RUN@STEP");
+    return;
+  }
+  const RunStep of = pick_run_step(project, args.text("--from"));
+  options.from = of.run.name;
+  options.from_step = of.step;
+  options.model = asked_model(project, args, of);
 }
 
 /// --watch, each as one more of the watches that the run would have.
@@ -142,7 +150,7 @@ int train(const Args& args) {
   options.max_steps = args.integer("--max-steps", -1, 1);
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.set = pairs_of(args, "--set");
-  if (args.has("--from")) read_from(*project, args.text("--from"), options);
+  read_from(*project, args, options);
   options.without = args.text("--without-samples");
   options.edits = args.all("--edit");
   add_watches(options, *project, args);
@@ -166,7 +174,10 @@ int train(const Args& args) {
     }
   };
   say([&] {
-    const projects::BranchOf branch = project->run(s.run).branch;
+    const projects::RunInfo begun_run = project->run(s.run);
+    const projects::BranchOf& branch = begun_run.branch;
+    const std::string surgery =
+        branch ? projects::model_changes(project->run(branch.run).model, begun_run.model) : std::string();
     if (json) {
       nlohmann::json begun = {{"run", s.name},
                               {"status", "running"},
@@ -175,13 +186,14 @@ int train(const Args& args) {
                               {"total_steps", s.total_steps},
                               {"epochs", s.epochs},
                               {"remarks", remarks_json(warnings_of(driver->remarks()))}};
-      if (branch) begun["parent"] = {{"run", branch.name}, {"step", branch.step}};
+      if (branch) begun["parent"] = {{"run", branch.name}, {"step", branch.step}, {"model", surgery}};
       print_json(begun);
     } else
       print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
                         !s.step ? ""
                         : !options.from.empty()
-                            ? fmt::format(", a branch of {} after step {}", branch.name, count_text(s.step))
+                            ? fmt::format(", a branch of {} after step {}{}{}", branch.name, count_text(s.step),
+                                          surgery.empty() ? "" : ", with another model: ", surgery)
                             : fmt::format(", going on after step {}", count_text(s.step))) +
             remarks_text(warnings_of(driver->remarks())));
   });
@@ -308,6 +320,8 @@ const bool registered_train[] = {
            "a branch: goes on from the state after that step of a run (last, best or a number), with the recipe of "
            "then "
            "and --set"},
+          kLayer,
+          kProjectModel,
           {"--without-samples", "LIST",
            "training samples that are left out, by rows (96, 120-130) or by where they come from (own.csv, line 7), "
            "separated by ';'"},

@@ -157,7 +157,18 @@ class Follower {
     if (layer.type == "Concat") return concat(values.integer("dim"), in[0].ndim(), flows, flow);
     if (layer.type == "Flatten") return flatten(values, in[0], f, flow);
     if (layer.type == "Mean") return mean(values, in[0].ndim(), f, flow);
+    if (is_one_of(layer.type, {"TransformerEncoderLayer", "TransformerDecoderLayer"}))
+      feed_forward(layer, values.integer("dim_feedforward"));
     return false;
+  }
+
+  /// The units between the two Linears within a layer of a transformer: nobody outside sees them.
+  void feed_forward(const LayerSpec& layer, int64_t units) {
+    const Flow within = begin(1, units);
+    group(within.parts[0]).makers.push_back(layer.name);
+    put(within, &ChannelGroup::made, layer.name + ".linear1.weight", 0);
+    put(within, &ChannelGroup::made, layer.name + ".linear1.bias", 0);
+    put(within, &ChannelGroup::read, layer.name + ".linear2.weight", 1);
   }
 
   void linear(const LayerSpec& layer, const nn::Module& module, const Tensor& x, const Tensor& out, const Flow& f,

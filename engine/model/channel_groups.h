@@ -26,8 +26,8 @@ struct ChannelGroup {
 };
 
 /// The groups of a model, followed from every Linear and convolution through norms, activations, dropout, pooling,
-/// padding, Flatten, sums, products and Concat to whoever reads them. What is not followed holds its channels, as do
-/// the model's ends. Throws Error for a model that cannot be built.
+/// padding, Flatten, sums, products and Concat to whoever reads them, and the units within a transformer layer. What is
+/// not followed holds its channels, as do the model's ends. Throws Error for a model that cannot be built.
 std::vector<ChannelGroup> channel_groups(const ModelSpec& spec);
 
 }  // namespace tenon

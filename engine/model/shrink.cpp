@@ -13,6 +13,7 @@
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/model/examine.h"
+#include "engine/model/layer_sizes.h"
 #include "engine/ops/create.h"
 #include "engine/ops/index.h"
 #include "engine/ops/view.h"
@@ -63,48 +64,6 @@ void cut(Cuts& cuts, const ChannelSlot& slot, const std::vector<bool>& keep, con
   for (size_t c = 0; c < keep.size(); ++c)
     for (int64_t r = 0; r < slot.repeat; ++r)
       if (!keep[c]) at[static_cast<size_t>(slot.begin + static_cast<int64_t>(c) * slot.repeat + r)] = false;
-}
-
-void set_attr(LayerSpec& layer, const char* name, int64_t value) {
-  for (Attr& a : layer.attrs)
-    if (a.name == name) {
-      // 0 stands for what arrives, and still does.
-      if (const auto* was = std::get_if<int64_t>(&a.value); was && *was != 0) a.value = value;
-      return;
-    }
-}
-/// Of an attribute whose default is a number of its own.
-void give_attr(LayerSpec& layer, const char* name, int64_t value) {
-  for (Attr& a : layer.attrs)
-    if (a.name == name) {
-      a.value = value;
-      return;
-    }
-  layer.attrs.push_back({name, value});
-}
-
-/// The sizes that a layer says of itself, as its tensors have them now.
-void resize(LayerSpec& layer, const Tensors& tensors) {
-  const auto own = [&](const char* name) {
-    const auto at = tensors.find(layer.name + "." + name);
-    return at == tensors.end() ? Tensor() : at->second;
-  };
-  const Tensor w = own("weight");
-  if (layer.type == "Linear") {
-    set_attr(layer, "in_features", w.size(1));
-    give_attr(layer, "out_features", w.size(0));
-  } else if (layer.type.starts_with("Conv")) {
-    const AttrValue* groups = layer.find("groups");
-    const bool depthwise = groups && *groups != AttrValue(int64_t{1});
-    if (depthwise) give_attr(layer, "groups", w.size(0));
-    set_attr(layer, "in_channels", depthwise ? w.size(0) : w.size(1));
-    give_attr(layer, "out_channels", w.size(0));
-  } else if (layer.type == "PReLU") {
-    give_attr(layer, "num_parameters", w.size(0));
-  } else {
-    for (const char* name : {"weight", "running_mean"})
-      if (const Tensor t = own(name)) set_attr(layer, "num_features", t.size(0));
-  }
 }
 
 std::string why_kept(const ChannelGroup& g, const ShrinkChoice& choice) {
@@ -216,14 +175,13 @@ Shrunk shrink(const ModelSpec& spec, const std::vector<nn::Named>& state, const 
     }
     out.tensors.emplace_back(n.name, clone(t, Order::contiguous));
   }
-  const Tensors now(out.tensors.begin(), out.tensors.end());
+  Sizes now;
+  for (const auto& [name, t] : out.tensors) now[name] = t.size();
   out.model = spec;
   for (LayerSpec& layer : out.model.layers)
-    if (std::any_of(cuts.begin(), cuts.end(), [&](const auto& c) {
-          const std::string& t = c.first.first;
-          return t.substr(0, t.rfind('.')) == layer.name;
-        }))
-      resize(layer, now);
+    if (std::any_of(cuts.begin(), cuts.end(),
+                    [&](const auto& c) { return layer_of(spec, c.first.first)->name == layer.name; }))
+      fit_to_tensors(layer, now);
   out.rows = rows_of(spec, out.model, made_by, kept, left);
   return out;
 }

@@ -33,7 +33,7 @@ class Adafactor : public Optimizer {
  protected:
   void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
     Tensor w = p, g = ops::dense(grad);
-    double t = static_cast<double>(steps_), fresh = std::pow(t, beta2_decay_), rho = std::min(lr, 1 / std::sqrt(t));
+    double t = static_cast<double>(age(i)), fresh = std::pow(t, beta2_decay_), rho = std::min(lr, 1 / std::sqrt(t));
     double eps1 = eps1_ > 0 ? eps1_ : p.dtype() == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
     double alpha = std::max(eps2_, std::sqrt(mean_square(p))) * rho;
     if (decay(i) != 0) mul_(w, 1 - lr * decay(i));

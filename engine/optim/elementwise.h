@@ -62,7 +62,7 @@ class Elementwise : public Optimizer {
  protected:
   void update(size_t i, const Tensor& p, const Tensor& grad, double lr) override {
     Rule attrs = rule_;
-    attrs.begin(lr, decay(i), static_cast<double>(steps_));
+    attrs.begin(lr, decay(i), static_cast<double>(age(i)));
     Tensor in[2 + ElementwiseOp<Rule>::kStates] = {p, grad};
     for (size_t k = 0; k < slots_.size(); ++k)
       if (slots_[k] >= 0) in[2 + k] = slot(slots_[k], i);

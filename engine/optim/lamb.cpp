@@ -27,7 +27,7 @@ class Lamb : public Optimizer {
     Tensor m = slot(mean_, i), v = slot(square_, i), g = ops::dense(grad), w = p;
     add_(mul_(m, beta1_), mul(g, 1 - beta1_));
     add_(mul_(v, beta2_), mul(mul(g, g), 1 - beta2_));
-    double t = static_cast<double>(steps_), bias1 = 1 - std::pow(beta1_, t), bias2 = 1 - std::pow(beta2_, t);
+    double t = static_cast<double>(age(i)), bias1 = 1 - std::pow(beta1_, t), bias2 = 1 - std::pow(beta2_, t);
     Tensor u = div(mul(m, 1 / bias1), add(sqrt(mul(v, 1 / bias2)), eps_));
     if (decay(i) != 0) u = add(u, mul(p, decay(i)));
     double length = norm(p), wanted = norm(u);

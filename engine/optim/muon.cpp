@@ -75,7 +75,7 @@ class Muon : public Optimizer {
     if (w.ndim() == 0) m = view(m, {}), v = view(v, {});
     add_(mul_(m, beta1_), mul(g, 1 - beta1_));
     add_(mul_(v, beta2_), mul(mul(g, g), 1 - beta2_));
-    double t = static_cast<double>(steps_), bias1 = 1 - std::pow(beta1_, t), bias2 = 1 - std::pow(beta2_, t);
+    double t = static_cast<double>(age(i)), bias1 = 1 - std::pow(beta1_, t), bias2 = 1 - std::pow(beta2_, t);
     mul_(w, 1 - lr * decay(i));
     sub_(w, mul(div(m, add(mul(sqrt(v), 1 / std::sqrt(bias2)), eps_)), lr / bias1));
   }

@@ -28,7 +28,10 @@ Registry<OptimizerDef>& optimizer_registry() {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<nn::Named> parameters, const AttrValues& values)
-    : parameters_(std::move(parameters)), settings_(parameters_.size()), norms_(parameters_.size()) {
+    : parameters_(std::move(parameters)),
+      settings_(parameters_.size()),
+      norms_(parameters_.size()),
+      begun_(parameters_.size()) {
   if (values.has("weight_decay")) weight_decay_ = values.number("weight_decay");
   if (values.has("maximize")) maximize_ = values.flag("maximize");
   for (const nn::Named& p : parameters_) {

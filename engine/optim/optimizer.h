@@ -56,6 +56,10 @@ class Optimizer {
   /// Steps applied so far; part of the state.
   int64_t steps() const { return steps_; }
   void set_steps(int64_t n) { steps_ = n; }
+  /// Steps that were applied before a parameter came to it: what it remembers of that one is as young. Part of the
+  /// state.
+  int64_t begun(size_t parameter) const { return begun_[parameter]; }
+  void set_begun(size_t parameter, int64_t steps) { begun_[parameter] = steps; }
 
  protected:
   /// A tensor beside each parameter, of its size and filled with `value`, kept as "<parameter>/<what>". Returns its
@@ -72,6 +76,8 @@ class Optimizer {
     double own = settings_[parameter].weight_decay;
     return own < 0 ? weight_decay_ : own;
   }
+  /// Steps that a parameter has seen.
+  int64_t age(size_t parameter) const { return steps_ - begun_[parameter]; }
   virtual void update(size_t parameter, const Tensor& p, const Tensor& grad, double lr) = 0;
   /// What step() with a closure runs.
   virtual void search(double lr, double loss, const Closure& closure);
@@ -89,6 +95,7 @@ class Optimizer {
   std::vector<Slot> slots_;
   std::vector<std::unique_ptr<nn::Named>> shared_;
   std::vector<double> norms_;
+  std::vector<int64_t> begun_;
   double weight_decay_ = 0;
   bool maximize_ = false;
 };

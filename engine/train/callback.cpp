@@ -298,4 +298,8 @@ void CallbackList::take_over(const CallbackList& old) {
     if (all_[i].def == old.all_[i].def) all_[i].it->load(old.all_[i].it->state());
 }
 
+void CallbackList::forget_others(const std::vector<nn::Named>& trained) {
+  for (const Item& i : all_) i.it->forget_others(trained);
+}
+
 }  // namespace tenon

@@ -62,6 +62,9 @@ class Callback {
   virtual nlohmann::json state() const;
   /// Throws Error for a state that is not its own.
   virtual void load(const nlohmann::json& state);
+  /// After load(), of a session of another model: drops what it keeps of tensors that are none of these, or of their
+  /// size no more.
+  virtual void forget_others(const std::vector<nn::Named>& /*trained*/) {}
 };
 
 /// The run that a callback is made for.
@@ -147,6 +150,7 @@ class CallbackList {
   void load(const nlohmann::json& state);
   /// Takes over what callbacks of the same names and places keep in `old`.
   void take_over(const CallbackList& old);
+  void forget_others(const std::vector<nn::Named>& trained);
 
  private:
   struct Item {

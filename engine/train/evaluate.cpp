@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/backend.h"
 #include "core/error.h"
 #include "engine/op/autocast.h"
 #include "engine/ops/create.h"
+#include "engine/ops/view.h"
 #include "engine/train/session_impl.h"
 
 namespace tenon {
@@ -117,6 +119,28 @@ StepResult TrainingSession::Impl::probe(const std::vector<int64_t>& rows) {
   r.applied = false;
   tell([&](TrainingObserver& o) { o.on_step_end(r); });
   return r;
+}
+
+double TrainingSession::Impl::loss_ahead() {
+  PhaseScope phase(Phase::evaluate);
+  ModuleScope root(0);
+  const NoGrad no_grad;
+  data::Batch batch = loader->next();
+  seek();
+  if (batch.whole == 0) return std::numeric_limits<double>::quiet_NaN();
+  bring(batch);
+  Changed changed(*model, nullptr);
+  const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
+  double loss = 0;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
+    std::optional<AutocastScope> autocast;
+    if (low) autocast.emplace(*low);
+    const Tensor x = narrow(batch.x, 0, begin, count);
+    const double one = item(loss_of(x, (*model)(x), narrow(target_of(batch), 0, begin, count)));
+    loss += one * (task->sums() ? 1.0 : static_cast<double>(count) / static_cast<double>(batch.whole));
+  }
+  return loss;
 }
 
 }  // namespace tenon

@@ -222,6 +222,18 @@ struct PruneWeights : Callback {
     masks = std::move(new_masks);
     scores = std::move(new_scores);
   }
+  /// Where one mask does not fit, all are chosen again at the next update: what was held at zero is least there.
+  void forget_others(const Named& trained) override {
+    std::map<std::string, size_t> sizes;
+    for (const nn::Named& p : trained) sizes[p.name] = static_cast<size_t>(p.tensor.numel());
+    const auto other = [&](const std::string& name, size_t count) {
+      const auto at = sizes.find(name);
+      return at == sizes.end() || at->second != count;
+    };
+    if (std::any_of(masks.begin(), masks.end(), [&](const auto& m) { return other(m.first, m.second.keep.size()); }))
+      masks.clear();
+    std::erase_if(scores, [&](const auto& s) { return other(s.first, s.second.size()); });
+  }
 };
 
 std::unique_ptr<Callback> make_prune(const AttrValues& v, const CallbackRun& run) {

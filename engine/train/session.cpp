@@ -409,6 +409,10 @@ StepResult TrainingSession::probe(const std::vector<int64_t>& test_rows) {
   GroupScope group(impl_->group);
   return impl_->probe(test_rows);
 }
+double TrainingSession::loss_ahead() {
+  GroupScope group(impl_->group);
+  return impl_->loss_ahead();
+}
 WeightMap TrainingSession::start_from(std::vector<GivenTensor> tensors) {
   return impl_->start_from(std::move(tensors));
 }

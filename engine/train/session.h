@@ -16,6 +16,7 @@ class Replica;
 class Teacher;
 struct GivenTensor;
 struct ModelSpec;
+struct SurgeryRow;
 struct WeightMap;
 namespace nn {
 class Module;
@@ -132,6 +133,8 @@ class TrainingSession {
   /// Before the first step: goes on from the state `of` a session with that recipe. Throws Error naming a tensor of the
   /// model that the state lacks or has in another shape; the session is then unchanged.
   void branch(const Checkpoint& state, const Recipe& of);
+  /// The same from a session of another model (Note [Surgery]). Returns what became of each tensor.
+  std::vector<SurgeryRow> branch(const Checkpoint& state, const Recipe& of, const ModelSpec& before);
   int64_t shift() const;
 
   int64_t steps_done() const;
@@ -172,6 +175,9 @@ class TrainingSession {
   /// Forward and backward of rows of the test split, in eval mode and with the weights of an evaluation: observers see
   /// it as they see a step, and gradients are left in the parameters. Nothing is updated, and no state changes.
   StepResult probe(const std::vector<int64_t>& test_rows);
+  /// The loss of the next step's batch at the weights as they are, in eval mode; NaN where all of the batch is left
+  /// out. Changes no state.
+  double loss_ahead();
   /// What kind of task it is, and how many targets a sample has.
   const std::string& task() const;
   int64_t targets_per_sample() const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
@@ -19,11 +20,29 @@ std::string parameter_of(const std::string& tensor) {
   return tensor.substr(begin, end > begin ? end - begin : tensor.npos);
 }
 
+/// Of the optimizer, and of no one parameter.
+bool is_shared(const std::string& tensor) { return tensor.starts_with("optimizer/") && tensor.rfind('/') == 9; }
+
 }  // namespace
 
 void TrainingSession::branch(const Checkpoint& state, const Recipe& of) {
   GroupScope group(impl_->group);
   impl_->branch(state, of);
+}
+
+void TrainingSession::Impl::go_on_with_optimizer(const nlohmann::json& state, const std::set<std::string>& taken) {
+  const int64_t steps = state.value("optimizer_steps", int64_t{0});
+  optimizer->set_steps(steps);
+  const std::vector<int64_t> begun = begun_of(state, steps);
+  // A parameter of which it remembers nothing is new to it.
+  std::map<std::string, bool> remembered;
+  for (const nn::Named& n : optimizer->state())
+    if (n.name.find('/') != n.name.npos)
+      remembered[n.name.substr(0, n.name.rfind('/'))] |= taken.contains("optimizer/" + n.name);
+  for (size_t i = 0; i < begun.size(); ++i) {
+    const auto at = remembered.find(optimizer->parameters()[i].name);
+    optimizer->set_begun(i, at == remembered.end() || at->second ? begun[i] : steps);
+  }
 }
 
 void TrainingSession::Impl::branch(const Checkpoint& c, const Recipe& of) {
@@ -37,6 +56,14 @@ void TrainingSession::Impl::branch(const Checkpoint& c, const Recipe& of) {
 
   const std::map<std::string, Tensor> given(c.tensors.begin(), c.tensors.end());
   std::vector<std::pair<Tensor, Tensor>> taken;
+  std::set<std::string> names_taken;
+  // What an optimizer remembers of all parameters together is of use as a whole.
+  bool shared_fits = true;
+  for (const nn::Named& n : tensors())
+    if (is_shared(n.name)) {
+      const auto found = given.find(n.name);
+      shared_fits &= found != given.end() && found->second.size() == n.tensor.size();
+    }
   for (const nn::Named& n : tensors()) {
     if (anew.holds(parameter_of(n.name))) continue;
     const auto found = given.find(n.name);
@@ -47,8 +74,9 @@ void TrainingSession::Impl::branch(const Checkpoint& c, const Recipe& of) {
       throw Error(fmt::format("the state of step {} has no tensor \"{}\" of {} {}", c.step, n.name,
                               name(n.tensor.dtype()), to_string(n.tensor.size())),
                   "it belongs to another model");
+    if (!weights && is_shared(n.name) && !shared_fits) continue;
     const char* kind = n.name.starts_with("average/") ? "average.type" : "optimizer.type";
-    if (fits && (weights || same(kind))) taken.emplace_back(n.tensor, found->second);
+    if (fits && (weights || same(kind))) taken.emplace_back(n.tensor, found->second), names_taken.insert(n.name);
   }
   const auto number = [&](const char* key) { return c.state.value(key, int64_t{0}); };
   const auto entry = [&](const char* key) { return c.state.contains(key) ? c.state[key] : nlohmann::json(); };
@@ -68,7 +96,7 @@ void TrainingSession::Impl::branch(const Checkpoint& c, const Recipe& of) {
   const NoGrad off;
   if (anew.any()) model->initialize(seed + 1);
   for (auto& [mine, theirs] : taken) copy_(mine, theirs);
-  if (same("optimizer.type")) optimizer->set_steps(number("optimizer_steps"));
+  if (same("optimizer.type")) go_on_with_optimizer(c.state, names_taken);
   if (average && same("average.type"))
     average->set_updates(number("averaged"));
   else if (average)

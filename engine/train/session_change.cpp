@@ -38,6 +38,7 @@ void hand_over(const optim::Optimizer& from, optim::Optimizer& to) {
   const NoGrad off;
   for (size_t i = 0; i < old.size(); ++i) copy_(fresh[i].tensor, old[i].tensor);
   to.set_steps(from.steps());
+  for (size_t i = 0; i < to.parameters().size(); ++i) to.set_begun(i, from.begun(i));
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
+#include "engine/train/surgery.h"
 #include "engine/train/task.h"
 #include "engine/train/teacher.h"
 #include "engine/train/tensor_edit.h"
@@ -83,6 +85,11 @@ struct TrainingSession::Impl {
   /// Brings the loader there.
   void seek() { loader->seek(place() / per_epoch, place() % per_epoch); }
   void branch(const Checkpoint& c, const Recipe& of);
+  /// Its count of steps, of all parameters and of those of which nothing was `taken`.
+  void go_on_with_optimizer(const nlohmann::json& state, const std::set<std::string>& taken);
+  std::vector<SurgeryRow> branch(const Checkpoint& c, const Recipe& of, const ModelSpec& before);
+  /// Gives batch norms the gain and shift of the next batch, so that they undo themselves there.
+  void undo_norms(const std::vector<std::string>& layers);
   void change(const Recipe& r);
   void freeze();
   void start_training();
@@ -114,7 +121,10 @@ struct TrainingSession::Impl {
   Evaluation evaluate(const EvalProgress& progress, const EvalObserver& observer,
                       const std::function<Tensor(const Tensor& x)>& program = {});
   StepResult probe(const std::vector<int64_t>& rows);
+  double loss_ahead();
   std::vector<nn::Named> tensors() const;
+  /// What a state says of Optimizer::begun(), by parameter. Throws Error where that cannot be.
+  std::vector<int64_t> begun_of(const nlohmann::json& state, int64_t steps) const;
   const Tensor& target_of(const data::Batch& batch) const { return target_is_input ? batch.x : batch.y; }
   template <class F>
   void tell(const F& f) {

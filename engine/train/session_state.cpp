@@ -27,6 +27,20 @@ std::vector<nn::Named> TrainingSession::Impl::tensors() const {
   return all;
 }
 
+std::vector<int64_t> TrainingSession::Impl::begun_of(const nlohmann::json& state, int64_t steps) const {
+  std::vector<int64_t> all;
+  for (const nn::Named& p : optimizer->parameters()) {
+    const auto told = state.find("optimizer_begun");
+    const bool there = told != state.end() && told->is_object() && told->contains(p.name);
+    const nlohmann::json begun = there ? (*told)[p.name] : nlohmann::json(0);
+    if (!begun.is_number_integer() || begun.get<int64_t>() < 0 || begun.get<int64_t>() > steps)
+      throw Error(fmt::format("the state says of {} that the optimizer had done {} steps before it, of {}", p.name,
+                              begun.dump(), steps));
+    all.push_back(begun.get<int64_t>());
+  }
+  return all;
+}
+
 Checkpoint TrainingSession::save() const {
   const Impl& m = *impl_;
   NoGrad no_grad;
@@ -47,6 +61,9 @@ Checkpoint TrainingSession::save() const {
   if (m.shift != 0) c.state["shift"] = m.shift;
   if (m.scaler) c.state["scaler"] = m.scaler->state();
   if (!m.callbacks.empty()) c.state["callbacks"] = m.callbacks.state();
+  for (size_t i = 0; i < m.optimizer->parameters().size(); ++i)
+    if (const int64_t begun = m.optimizer->begun(i); begun != 0)
+      c.state["optimizer_begun"][m.optimizer->parameters()[i].name] = begun;
   if (m.average) c.state["averaged"] = m.average->updates();
   if (m.teacher) m.teacher->keep(c);
   return c;
@@ -103,6 +120,7 @@ void TrainingSession::load(const Checkpoint& c) {
                 "it belongs to another model or optimizer");
   }
   auto entry = [&](const char* key) { return c.state.contains(key) ? c.state[key] : nlohmann::json(); };
+  const std::vector<int64_t> begun = m.begun_of(c.state, steps);
   int64_t averaged = m.average ? number("averaged").get<int64_t>() : 0;
   // Whichever refuses, all are as they were.
   const nlohmann::json schedule_before = m.schedule->state(), callbacks_before = m.callbacks.state();
@@ -120,6 +138,7 @@ void TrainingSession::load(const Checkpoint& c) {
   for (const nn::Named& n : mine) copy_(n.tensor, given.at(n.name));
   m.optimizer->zero_grad();
   m.optimizer->set_steps(steps);
+  for (size_t i = 0; i < begun.size(); ++i) m.optimizer->set_begun(i, begun[i]);
   if (m.average) m.average->set_updates(averaged);
   m.done = done;
   m.shift = shift;

@@ -33,6 +33,8 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::project_changed, this, &BuilderView::refresh);
   connect(&bench, &Bench::recipe_changed, this, &BuilderView::refresh);
   connect(&bench, &Bench::state_changed, this, &BuilderView::refresh_search);
+  connect(&bench, &Bench::state_changed, this, &BuilderView::refresh_give);
+  connect(&bench, &Bench::run_changed, this, &BuilderView::refresh_give);
   refresh();
 }
 
@@ -54,6 +56,13 @@ void BuilderView::make_bar() {
          [this] { model_.open_groups(true); });
   button("builder.fold", tr("Fold all"), tr("Fold every group: a double click opens one"),
          [this] { model_.open_groups(false); });
+  give_ = new QToolButton(bar_);
+  give_->setObjectName("builder.give");
+  give_->setText(tr("Give it to the run…"));
+  give_->setToolTip(
+      tr("The shown run goes on with this model as a branch: what has a place in it keeps what it learnt"));
+  connect(give_, &QToolButton::clicked, this, [this] { bench_.ask("run.give_model"); });
+  bar_->add(give_);
   search_ = new QLineEdit(bar_);
   search_->setObjectName("builder.search");
   search_->setPlaceholderText(tr("Find a layer"));
@@ -77,6 +86,12 @@ void BuilderView::make_bar() {
 BuilderView::~BuilderView() {
   model_.on_palette = nullptr;
   model_.on_inspect = nullptr;
+}
+
+void BuilderView::refresh_give() {
+  const projects::RunInfo* run = bench_.shown();
+  give_->setVisible(run && bench_.shown_steps() > 0 && !bench_.project()->read_only() &&
+                    bench_.contents().has_another_model(*run));
 }
 
 void BuilderView::refresh_search() {
@@ -133,6 +148,7 @@ void BuilderView::refresh() {
               tr("New from a template"), [this] { bench_.ask("file.new"); });
   else
     set_empty(false);
+  refresh_give();
 }
 
 namespace {
@@ -151,16 +167,18 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
                   std::any_of(spec.layers.begin(), spec.layers.end(),
                               [&](const LayerSpec& l) { return in_module(l.name, s.name); });
          },
-     .help = {tr_later("The model as layers and wires: on each layer the shape that leaves it and its parameters, and "
-                       "what is wrong with it where something is. Layers whose names have a scope in common "
-                       "(layer3.1.conv1) are groups, which a double click opens and folds."),
-              tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "
-                       "the map in the corner. Drag on the ground selects, a layer is dragged to move it, from port "
-                       "to port to wire. Double click on the ground or on a wire adds a layer there; the other "
-                       "button of the mouse has what can be done."),
-              tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete takes out what is "
-                       "selected, Ctrl+C, X, V and D copy, cut, paste and double it: also as text, into another "
-                       "project. Ctrl+F finds, Escape takes back a wire that is being drawn.")}});
+     .help = {
+         tr_later("The model as layers and wires: on each layer the shape that leaves it and its parameters, and "
+                  "what is wrong with it where something is. Layers whose names have a scope in common "
+                  "(layer3.1.conv1) are groups, which a double click opens and folds. Where the shown run has another "
+                  "model, “Give it to the run…” lets it go on with this one, as a branch that keeps what it can."),
+         tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "
+                  "the map in the corner. Drag on the ground selects, a layer is dragged to move it, from port "
+                  "to port to wire. Double click on the ground or on a wire adds a layer there; the other "
+                  "button of the mouse has what can be done."),
+         tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete takes out what is "
+                  "selected, Ctrl+C, X, V and D copy, cut, paste and double it: also as text, into another "
+                  "project. Ctrl+F finds, Escape takes back a wire that is being drawn.")}});
 }  // namespace
 
 }  // namespace tenon::views

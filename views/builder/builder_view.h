@@ -5,6 +5,7 @@
 
 class QLineEdit;
 class QMenu;
+class QToolButton;
 
 namespace tenon::views {
 
@@ -27,6 +28,7 @@ class BuilderView : public View {
   void make_bar();
   void refresh();
   void refresh_search();
+  void refresh_give();
   void pick_layer(const QString& hint, const QString& typed, QPoint at, std::function<void(const std::string&)> use);
   void copy();
   void paste();
@@ -44,6 +46,7 @@ class BuilderView : public View {
   QWidget* page_;
   ViewBar* bar_ = nullptr;
   QLineEdit* search_ = nullptr;
+  QToolButton* give_ = nullptr;
   ElidedLabel* found_ = nullptr;
 };
 

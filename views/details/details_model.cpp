@@ -403,6 +403,8 @@ Details details_of(const Selection& s, const DetailsSources& from) {
                {},
                from.project->run(r->branch.run) ? Selection::run(r->branch.run, "details") : Selection(),
                Ink::none});
+        if (const std::string surgery = from.project->surgery_of(*r); !surgery.empty())
+          about.rows.push_back({tr("other model"), surgery, surgery, {}, Ink::warning});
         if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
           about.rows.push_back(
               row(tr("best"), tr("{} {} at step {}", r->best.value("metric", std::string()),

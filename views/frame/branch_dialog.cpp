@@ -59,7 +59,10 @@ void BranchDialog::show_said() {
 
 void BranchDialog::open_over(Bench& bench) {
   const auto look = [this, &bench] {
-    busy_ = bench.training() ? tr("Another run trains: stop it first.") : QString();
+    // The run itself is stopped by the branch that takes its place.
+    const bool own = bench.training() && !bench.sweeping() && bench.status().name == options().from;
+    busy_ = bench.training() && !own ? tr("Another run trains: stop it first.") : QString();
+    train_->setText(own ? tr("Stop the run and train the branch") : tr("Train the branch"));
     show_said();
   };
   connect(&bench, &Bench::state_changed, this, look);

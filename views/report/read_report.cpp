@@ -13,6 +13,7 @@
 #include "core/sha256.h"
 #include "engine/data/dataset.h"
 #include "engine/train/session.h"
+#include "projects/surgery.h"
 #include "views/report/html_page.h"
 #include "views/report/report.h"
 #include "views/shared/format.h"
@@ -37,7 +38,10 @@ RunReport read_report(projects::Project& project, const projects::RunInfo& run, 
   r.recipe = Recipe::from_json(run.recipe_after(std::max<int64_t>(0, step - 1)));
   const Recipe begun = Recipe::from_json(run.recipe);
   if (run.branch) {  // it begins with its parent's model and recipe, whatever the project has by now
-    r.from_project = differences(Recipe::from_json(project.run(run.branch.run).recipe_after(run.branch.step)), begun);
+    const projects::RunInfo parent = project.run(run.branch.run);
+    r.from_project = differences(Recipe::from_json(parent.recipe_after(run.branch.step)), begun);
+    r.surgery = projects::model_changes(parent.model, run.model);
+    r.model_changed = !r.surgery.empty() && !(project.model() == run.model);
   } else {
     r.from_project = differences(Recipe::from_json(project.recipe()), begun);
     r.model_changed = !(project.model() == run.model);

@@ -117,11 +117,11 @@ void tell_recipe(HtmlPage& page, const RunReport& r) {
                                    : fmt::format("{} keys differ from their defaults:", set.rows.size()));
   if (!set.rows.empty()) page.table(set);
   page.folded(fmt::format("The {} keys that have their defaults", rest.rows.size()), rest);
-  if (r.run.changes.empty()) return;
+  if (r.run.changes.empty() && r.surgery.empty()) return;
   page.heading("Changed while it trained");
   Table changes;
   changes.columns = {{"After step", true}, {"What"}};
-  for (const TrainingModel::Change& c : TrainingModel::changes_of(r.run))
+  for (const TrainingModel::Change& c : TrainingModel::changes_of(r.run, r.surgery))
     changes.rows.push_back({{count_cell(c.step), words_cell(c.text)}, {}});
   page.table(changes);
 }
@@ -152,7 +152,7 @@ void tell_curves(HtmlPage& page, const RunReport& r) {
   m.set_run(r.run.name, r.run.total_steps);
   m.set_still(true);
   m.set_series(r.metrics);
-  m.set_changes(TrainingModel::changes_of(r.run));
+  m.set_changes(TrainingModel::changes_of(r.run, r.surgery));
   m.set_marks(TrainingModel::marks_of(r.watch_hits));
   m.fit();
   const size_t plots = m.groups().size(), rows = plots > 2 ? (plots - 1 + 1) / 2 : plots;
@@ -288,6 +288,7 @@ void tell_reproduction(HtmlPage& page, const RunReport& r) {
         "project would be another run.");
   std::string train = "tenon train " + quoted(r.project);
   if (r.run.branch) train += " --from " + quoted(fmt::format("{}@{}", r.run.branch.name, r.run.branch.step));
+  if (!r.surgery.empty()) train += " --project-model";
   train += " --run " + quoted(r.run.name + "-again");
   for (const KeyDifference& d : r.from_project)
     if (!d.to.empty()) train += " --set " + quoted(d.key + "=" + d.to);

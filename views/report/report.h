@@ -23,6 +23,7 @@ struct RunReport {
   /// was, and whether the model is another by now.
   std::vector<KeyDifference> from_project;
   bool model_changed = false;
+  std::string surgery;        ///< of a branch: what its model has other than its parent's
   std::string input, target;  ///< "f32 [1, 28, 28]"
   int64_t train_samples = 0, classes = 0, targets = 1;
   std::map<std::string, Series> metrics;  ///< every point, by the name

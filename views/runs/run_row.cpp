@@ -9,6 +9,7 @@
 #include "engine/train/metric.h"
 #include "engine/train/recipe.h"
 #include "projects/recipe_keys.h"
+#include "projects/surgery.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -41,8 +42,10 @@ bool unchanged(const RunInfo& a, const RunInfo& b) {
 }  // namespace
 
 std::string branch_changes(const RunInfo& parent, const RunInfo& branch) {
-  return difference_text(
+  const std::string model = projects::model_changes(parent.model, branch.model);
+  const std::string keys = difference_text(
       differences(Recipe::from_json(parent.recipe_after(branch.branch.step)), Recipe::from_json(branch.recipe)));
+  return model + (model.empty() || keys.empty() ? "" : ", ") + keys;
 }
 
 std::string tags_text(const RunInfo& run) {
@@ -80,9 +83,17 @@ RunRows read_runs(const Project& project, std::vector<RunInfo> runs) {
     for (projects::MetricSum& s : project.metric_sums()) sums[s.run].push_back(std::move(s));
   RunRows rows;
   rows.reserve(runs.size());
+  std::unordered_map<int64_t, const RunRow*> known;
   for (RunInfo& info : runs) {
     if (runs.size() <= kFew) sums[info.id] = project.metric_sums(info.id);
     auto row = std::make_shared<RunRow>(row_of(std::move(info)));
+    if (row->info.branch) {
+      const auto parent = known.find(row->info.branch.run);
+      row->surgery = projects::model_changes(
+          parent == known.end() ? project.run(row->info.branch.run).model : parent->second->info.model,
+          row->info.model);
+    }
+    known[row->info.id] = row.get();
     std::map<std::string, MetricEnd> ends;
     for (const projects::MetricSum& s : sums[row->info.id]) ends.emplace(s.name, end_of(s));
     row->metrics = KeyedValues<MetricEnd>(std::move(ends));

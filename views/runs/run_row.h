@@ -27,12 +27,14 @@ struct MetricEnd {
 /// A run as a row of a table: what it was told, and what came of it.
 struct RunRow {
   projects::RunInfo info;
+  std::string surgery;  ///< of a branch: what its model has other than its parent's
   /// By key: "optimizer.lr". Of a run whose recipe was changed on the way the last value, with all of them as text.
   KeyedValues<RunValue> recipe;
   KeyedValues<MetricEnd> metrics;  ///< by name: "loss", "test_accuracy"
 };
 
-/// What a branch was told other than its parent, at the step where it began: "optimizer.lr 0.01 → 0.003".
+/// What a branch has and was told other than its parent, at the step where it began:
+/// "fc1.out_features 64 → 96, optimizer.lr 0.01 → 0.003".
 std::string branch_changes(const projects::RunInfo& parent, const projects::RunInfo& branch);
 
 /// "good, second try"

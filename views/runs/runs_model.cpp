@@ -117,7 +117,9 @@ RunsModel::Cells RunsModel::make_cells(const std::shared_ptr<const RunRow>& row)
   c.parent = {"–", 0, {}, Ink::none};
   if (r.branch) {
     const std::string from = r.branch.name + " @ " + format_grouped(r.branch.step);
-    c.parent = {from, 0, tr("A branch of {} after step {}", r.branch.name, format_grouped(r.branch.step)), Ink::none};
+    std::string tip = tr("A branch of {} after step {}", r.branch.name, format_grouped(r.branch.step));
+    if (!row->surgery.empty()) tip += "\n" + tr("With another model: {}", row->surgery);
+    c.parent = {row->surgery.empty() ? from : tr("{}, other model", from), 0, tip, Ink::none};
   }
   for (const std::string& key : differing_) {
     const RunValue* v = row->recipe.find(key);

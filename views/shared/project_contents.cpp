@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "projects/surgery.h"
+
 namespace tenon::views {
 
 using projects::CheckpointInfo;
@@ -33,6 +35,21 @@ const RunInfo* ProjectContents::run(int64_t id) const {
   for (const RunInfo& r : runs)
     if (r.id == id) return &r;
   return nullptr;
+}
+
+std::string ProjectContents::surgery_of(const RunInfo& r) const {
+  const RunInfo* parent = r.branch ? run(r.branch.run) : nullptr;
+  return parent && !(parent->model == r.model) ? projects::model_changes(parent->model, r.model) : std::string();
+}
+
+bool ProjectContents::has_another_model(const RunInfo& r) const {
+  if (r.model == model) return false;
+  const auto bare = [](ModelSpec m) {
+    m.name.clear();
+    for (LayerSpec& l : m.layers) l.x = l.y = 0, l.comment.clear();
+    return m;
+  };
+  return !(bare(r.model) == bare(model));
 }
 
 const CheckpointInfo* ProjectContents::checkpoint(int64_t id) const {

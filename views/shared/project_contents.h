@@ -25,7 +25,11 @@ struct ProjectContents {
 
   /// Reads the file; away from the UI thread.
   static ProjectContents read(const projects::Project& project);
-  const projects::RunInfo* run(int64_t id) const;                ///< null where there is none
+  const projects::RunInfo* run(int64_t id) const;  ///< null where there is none
+  /// Of a branch: what its model has other than its parent's; empty where nothing, and for others.
+  std::string surgery_of(const projects::RunInfo& run) const;
+  /// The project's model is another than this run's, but for names, places and comments.
+  bool has_another_model(const projects::RunInfo& run) const;
   const projects::CheckpointInfo* checkpoint(int64_t id) const;  ///< null where there is none
   const projects::SweepInfo* sweep(int64_t id) const;            ///< null where there is none
   /// The run that trains is as its driver says it is, which the file hears of later, and of a pause never.

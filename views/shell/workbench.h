@@ -235,8 +235,9 @@ class Workbench : public Bench {
   bool save_failed_ = false;  ///< and that was told
   bool recipe_unsaved_ = false, recipe_save_failed_ = false;
   int recipe_edits_ = 0;
-  bool stopping_ = false;      ///< the run was asked to end
-  bool sweep_begins_ = false;  ///< its first trial is on the way
+  bool stopping_ = false;                       ///< the run was asked to end
+  std::optional<projects::TrainOptions> next_;  ///< a branch of the run that is being stopped for it
+  bool sweep_begins_ = false;                   ///< its first trial is on the way
   bool fixed_clock_ = false;
 };
 

@@ -59,6 +59,10 @@ void Workbench::tell_interrupted() {
 }
 
 void Workbench::train(const TrainOptions& options) {
+  if (driver_ && !sweeping_ && !options.from.empty() && options.from == status_.name) {
+    next_ = options;  // it begins once the run that it is a branch of has stopped
+    return stop();
+  }
   if (driver_ && status_.state == RunStatus::State::paused) return resume();
   if (!project_ || driver_ || ask_to_train_beside(tr("Not started yet"), [this, options] { train(options); })) return;
   start_driver(options, false);
@@ -235,6 +239,7 @@ void Workbench::tick() {
     lead(std::move(next));
   }
   if (sweeping_) trial_ended(how);
+  if (auto next = std::exchange(next_, std::nullopt)) start_driver(std::move(*next), false);
   emit status_changed();
   emit state_changed();
 }
@@ -312,6 +317,7 @@ void Workbench::let_go(std::shared_ptr<RunDriver> driver, const RunStatus& statu
 }
 
 void Workbench::let_go_of_all() {
+  next_.reset();
   let_go(std::move(driver_), status_);
   driver_.reset();
   for (Trained& t : beside_) let_go(std::move(t.driver), t.status);

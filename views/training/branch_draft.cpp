@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "projects/surgery.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
@@ -74,9 +75,18 @@ std::string BranchDraft::fault() const {
 }
 
 std::string BranchDraft::said() const {
-  std::string text = difference_text(differences(recipe_, changed()));
+  std::string text = with_model_ ? projects::model_changes(run_.model, *offered_) : std::string();
+  if (const std::string keys = difference_text(differences(recipe_, changed())); !keys.empty())
+    text += (text.empty() ? "" : ", ") + keys;
   if (!left_out_.empty()) text += (text.empty() ? "" : ", ") + tr("without samples {}", left_out_);
   return text;
+}
+
+std::vector<std::pair<std::string, std::string>> BranchDraft::settings() const {
+  std::vector<std::pair<std::string, std::string>> set;
+  for (const auto& [key, value] : changes_)
+    if (!(recipe_.at(key) == value)) set.emplace_back(key, attr_text(value));
+  return set;
 }
 
 projects::TrainOptions BranchDraft::options() const {
@@ -85,8 +95,8 @@ projects::TrainOptions BranchDraft::options() const {
   o.from = run_.name;
   o.from_step = step_;
   o.without = left_out_;
-  for (const auto& [key, value] : changes_)
-    if (!(recipe_.at(key) == value)) o.set.emplace_back(key, attr_text(value));
+  o.set = settings();
+  if (with_model_) o.model = offered_;
   return o;
 }
 

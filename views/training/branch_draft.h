@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@ class BranchDraft {
   const projects::RunInfo& run() const { return run_; }
   int64_t step() const { return step_; }
   void set_step(int64_t step);
+  /// As it is now: it did more steps.
+  void set_run(projects::RunInfo run) { run_ = std::move(run); }
   /// The recipe that held there.
   const Recipe& recipe() const { return recipe_; }
 
@@ -34,6 +37,14 @@ class BranchDraft {
   /// Samples as named_samples() reads them.
   void set_left_out(const std::string& text) { left_out_ = text; }
   void set_name(const std::string& name) { name_ = name; }
+  /// The model that the project has now, where that is another than the run's; null: it is not.
+  void offer_model(std::shared_ptr<const ModelSpec> model) { offered_ = std::move(model); }
+  const std::shared_ptr<const ModelSpec>& offered_model() const { return offered_; }
+  /// The branch has that one (Note [Surgery]).
+  void set_with_model(bool on) { with_model_ = on && offered_; }
+  bool with_model() const { return with_model_; }
+  /// What of the recipe is set other than it was there, as `--set` takes it.
+  std::vector<std::pair<std::string, std::string>> settings() const;
 
   /// What cannot be; empty: it can.
   std::string fault() const;
@@ -49,6 +60,8 @@ class BranchDraft {
   Recipe recipe_;
   std::vector<Change> changes_;
   std::string left_out_, name_;
+  std::shared_ptr<const ModelSpec> offered_;
+  bool with_model_ = false;
 };
 
 }  // namespace tenon::views

@@ -73,8 +73,9 @@ void TrainingModel::set_status(const projects::RunStatus& s) {
   changed();
 }
 
-std::vector<TrainingModel::Change> TrainingModel::changes_of(const projects::RunInfo& run) {
+std::vector<TrainingModel::Change> TrainingModel::changes_of(const projects::RunInfo& run, const std::string& surgery) {
   std::vector<Change> changes;
+  if (!surgery.empty()) changes.push_back({run.branch.step, surgery});
   if (run.changes.empty()) return changes;
   Recipe before = Recipe::from_json(run.recipe);
   for (const projects::RecipeChange& c : run.changes) {

@@ -37,8 +37,9 @@ class TrainingModel : public StepModel {
     std::string text;
   };
   void set_changes(std::vector<Change> changes);
-  /// Of a run, in words. Throws Error for a recipe that cannot be read, as of a plug-in that is not here.
-  static std::vector<Change> changes_of(const projects::RunInfo& run);
+  /// Of a run, in words. Throws Error for a recipe that cannot be read, as of a plug-in that is not here. `surgery`: of
+  /// a branch, what its model has other than its parent's.
+  static std::vector<Change> changes_of(const projects::RunInfo& run, const std::string& surgery = {});
   const std::vector<Change>& changes() const { return changes_; }
   /// Where watches of the shown run began to hold, by step; a click on one leads to its step.
   struct Mark {

@@ -101,7 +101,7 @@ std::vector<Command> TrainingView::commands() {
            .title = tr_later("Branch from here…"),
            .menu = "Run",
            .icon = "train",
-           .run = [this] { open_branch(); },
+           .run = [this] { open_branch(false); },
            .enabled = [this] { return bench_.shown() && bench_.shown_steps() > 0 && !bench_.project()->read_only(); },
            .text =
                [this] {
@@ -109,7 +109,19 @@ std::vector<Command> TrainingView::commands() {
                             ? tr("Branch from step %1…").arg(QString::fromStdString(format_grouped(chosen_step())))
                             : tr("Branch from here…");
                },
-           .section = run_menu::recipe}};
+           .section = run_menu::recipe},
+          {.id = "run.give_model",
+           .title = tr_later("Give the model to the run…"),
+           .menu = "Model",
+           .icon = "train",
+           .run = [this] { open_branch(true); },
+           .enabled =
+               [this] {
+                 const projects::RunInfo* run = bench_.shown();
+                 return run && bench_.shown_steps() > 0 && !bench_.project()->read_only() &&
+                        bench_.contents().has_another_model(*run);
+               },
+           .section = 5}};
 }
 
 int64_t TrainingView::chosen_step() const {
@@ -118,10 +130,16 @@ int64_t TrainingView::chosen_step() const {
   return std::clamp<int64_t>(chosen ? s.id : bench_.shown_steps(), 0, bench_.shown_steps());
 }
 
-void TrainingView::open_branch() {
-  if (!bench_.shown() || window()->findChild<BranchForm*>()) return;
+void TrainingView::open_branch(bool with_model) {
+  const projects::RunInfo* run = bench_.shown();
+  if (!run || window()->findChild<BranchForm*>()) return;
   try {
-    (new BranchForm(BranchDraft(*bench_.shown(), chosen_step()), window()))->open_over(bench_);
+    BranchDraft draft(*run, with_model && bench_.trains(run->id) ? bench_.shown_steps() : chosen_step());
+    if (bench_.contents().has_another_model(*run))
+      draft.offer_model(std::make_shared<const ModelSpec>(bench_.contents().model));
+    auto* form = new BranchForm(std::move(draft), bench_, window());
+    form->open_over(bench_);
+    if (with_model) form->choose_model();
   } catch (const std::exception& e) {  // of a plug-in that is not here
     bench_.fail(tr("The recipe of this run cannot be read"), e.what(), {});
   }
@@ -233,7 +251,7 @@ void TrainingView::show_changes() {
   if (const auto* r = bench_.shown()) model_.set_epoch(epoch_of(*r));
   std::vector<TrainingModel::Change> changes;
   try {
-    if (const auto* r = bench_.shown()) changes = TrainingModel::changes_of(*r);
+    if (const auto* r = bench_.shown()) changes = TrainingModel::changes_of(*r, bench_.contents().surgery_of(*r));
   } catch (const std::exception&) {  // of a plug-in that is not here: the curves are
   }
   model_.set_changes(std::move(changes));

@@ -28,7 +28,7 @@ class TrainingView : public View {
   void show_compared(std::vector<TrainingModel::Compared> read);
   void open_charts();
   /// After the chosen step, or the last one.
-  void open_branch();
+  void open_branch(bool with_model);
   int64_t chosen_step() const;
   ElidedLabel* where_;
   QComboBox* over_;

@@ -1,0 +1,245 @@
+#include "engine/model/channel_origins.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "engine/model/channel_groups.h"
+#include "engine/model/layer_sizes.h"
+#include "engine/model/shrink.h"
+#include "engine/spec/wiring.h"
+
+namespace tenon {
+namespace {
+
+using Places = std::vector<int64_t>;
+
+Places counted(int64_t n) {
+  Places all(static_cast<size_t>(n));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return all;
+}
+
+/// Of `n` channels those of largest norm, in their order; of equal ones the earlier.
+Places largest(const std::vector<double>& norms, int64_t n) {
+  Places order = counted(static_cast<int64_t>(norms.size()));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return norms[static_cast<size_t>(a)] > norms[static_cast<size_t>(b)]; });
+  order.resize(static_cast<size_t>(n));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+/// A slot of a tensor's axis, with whose channels they are.
+struct Owned {
+  const ChannelSlot* slot;
+  const ChannelGroup* group;
+  bool read;
+};
+/// By tensor and axis, in the order of their places.
+using SlotMap = std::map<std::pair<std::string, int>, std::vector<Owned>>;
+
+SlotMap slots_of(const std::vector<ChannelGroup>& groups) {
+  SlotMap all;
+  for (const ChannelGroup& g : groups)
+    for (const auto* list : {&g.made, &g.along, &g.read})
+      for (const ChannelSlot& s : *list) all[{s.tensor, s.axis}].push_back({&s, &g, list == &g.read});
+  for (auto& [at, slots] : all)
+    std::sort(slots.begin(), slots.end(), [](const Owned& a, const Owned& b) { return a.slot->begin < b.slot->begin; });
+  return all;
+}
+
+/// Which channels of before those of a group are.
+struct GroupOrigin {
+  const ChannelGroup* before = nullptr;  ///< null: they are none of before
+  Places from;
+};
+
+class OriginFinder {
+ public:
+  OriginFinder(const ModelSpec& before, const ModelSpec& after, const std::vector<std::string>& passes,
+               const std::function<Tensor(const std::string&)>& tensor, uint64_t seed)
+      : before_(before),
+        after_(after),
+        passes_(passes),
+        tensor_(tensor),
+        seed_(seed),
+        was_(tensor_sizes(before)),
+        is_(tensor_sizes(after)),
+        groups_before_(channel_groups(before)),
+        groups_after_(channel_groups(after)),
+        slots_before_(slots_of(groups_before_)),
+        slots_after_(slots_of(groups_after_)) {}
+
+  ChannelOrigins result() {
+    // A layer that passes on what arrives comes behind who makes that.
+    for (const ChannelGroup& g : groups_after_) origins_[&g] = origin_of(g);
+    for (const auto& [name, size] : is_) {
+      const auto at = was_.find(name);
+      if (at == was_.end() || at->second.n != size.n) continue;
+      std::vector<AxisOrigin> axes;
+      for (int axis = 0; axis < size.n; ++axis) axes.push_back(axis_of(name, axis, at->second[axis], size[axis]));
+      out_.tensors[name] = std::move(axes);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// Every tensor that a slot names is there: parametrised layers have others.
+  bool is_whole(const ChannelGroup& g, const Sizes& sizes) const {
+    for (const auto* list : {&g.made, &g.along, &g.read})
+      for (const ChannelSlot& s : *list) {
+        const auto at = sizes.find(s.tensor);
+        if (at == sizes.end() || s.axis >= at->second.n || s.begin + g.channels * s.repeat > at->second[s.axis])
+          return false;
+      }
+    return true;
+  }
+
+  const ChannelGroup* made_before_by(const std::string& layer) const {
+    const LayerSpec *was = before_.find(layer), *is = after_.find(layer);
+    if (!was || !is || was->type != is->type) return nullptr;
+    for (const ChannelGroup& g : groups_before_)
+      if (std::find(g.makers.begin(), g.makers.end(), layer) != g.makers.end()) return &g;
+    return nullptr;
+  }
+
+  /// `count` numbers below `below`, by the seed and the layer.
+  Places drawn(const std::string& layer, int64_t count, int64_t below) const {
+    std::vector<uint32_t> words = {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)};
+    for (const char c : layer) words.push_back(static_cast<unsigned char>(c));
+    std::seed_seq from(words.begin(), words.end());
+    std::mt19937_64 draw(from);
+    Places all;
+    for (int64_t i = 0; i < count; ++i) all.push_back(static_cast<int64_t>(draw() % static_cast<uint64_t>(below)));
+    return all;
+  }
+
+  GroupOrigin origin_of(const ChannelGroup& g) {
+    if (!is_whole(g, is_)) return {};
+    for (const std::string& maker : g.makers)
+      if (const ChannelGroup* before = made_before_by(maker); before && is_whole(*before, was_))
+        return {before, channels_of(g, *before)};
+    return g.makers.size() == 1 ? passed_on(g) : GroupOrigin{};
+  }
+
+  Places channels_of(const ChannelGroup& g, const ChannelGroup& before) const {
+    const int64_t was = before.channels, is = g.channels;
+    const bool fixed = !g.fixed.empty() || !before.fixed.empty();
+    if (is < was && !fixed) return largest(channel_norms(before, tensor_), is);
+    Places from = counted(std::min(was, is));
+    if (is <= was) return from;
+    Places more(static_cast<size_t>(is - was), int64_t{-1});
+    if (!fixed) more = drawn(g.makers[0], is - was, was);
+    from.insert(from.end(), more.begin(), more.end());
+    return from;
+  }
+
+  /// Of a new layer that passes on what arrives.
+  GroupOrigin passed_on(const ChannelGroup& g) {
+    const std::string& layer = g.makers[0];
+    if (std::find(passes_.begin(), passes_.end(), layer) == passes_.end()) return {};
+    const auto reads = slots_after_.find({layer + ".weight", 1});
+    if (reads == slots_after_.end() || reads->second.size() != 1) return {};
+    const Owned& in = reads->second[0];
+    const auto source = origins_.find(in.group);
+    if (in.slot->repeat != 1 || source == origins_.end() || !source->second.before) return {};
+    const int64_t arrive = in.group->channels;
+    if (g.channels < arrive || (g.channels > arrive && !g.fixed.empty())) return {};
+    Places inputs = counted(arrive);
+    const Places more = drawn(layer, g.channels - arrive, arrive);
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    GroupOrigin origin{source->second.before, {}};
+    for (const int64_t i : inputs) origin.from.push_back(source->second.from[static_cast<size_t>(i)]);
+    if (g.channels > arrive) out_.passed[layer] = std::move(inputs);
+    return origin;
+  }
+
+  AxisOrigin axis_of(const std::string& tensor, int axis, int64_t was, int64_t is) const {
+    AxisOrigin a;
+    const auto now = slots_after_.find({tensor, axis});
+    if (now == slots_after_.end() && was != is && slots_before_.contains({tensor, axis})) {
+      a.from.assign(static_cast<size_t>(is), int64_t{-1});
+      a.why = "other layers make what it reads";
+      return a;
+    }
+    if (now == slots_after_.end()) {
+      a.from = counted(std::min(was, is));
+      a.from.resize(static_cast<size_t>(is), int64_t{-1});
+      a.why = "its channels are not followed";
+      return a;
+    }
+    a.from.assign(static_cast<size_t>(is), int64_t{-1});
+    const auto then = slots_before_.find({tensor, axis});
+    static const std::vector<Owned> none;
+    const std::vector<Owned>& old = then == slots_before_.end() ? none : then->second;
+    std::vector<bool> taken(old.size(), false);
+    bool all = true;
+    for (size_t k = 0; k < now->second.size(); ++k) {
+      const Owned& slot = now->second[k];
+      a.read = a.read || slot.read;
+      all &= carry(slot, old, taken, k, a);
+    }
+    // Who makes what arrives is not followed on either side: places stand for themselves.
+    if (!all && was == is && std::all_of(a.from.begin(), a.from.end(), [](int64_t f) { return f < 0; }))
+      a.from = counted(is);
+    return a;
+  }
+
+  /// One slot; false where nothing is known of where it comes from.
+  bool carry(const Owned& slot, const std::vector<Owned>& old, std::vector<bool>& taken, size_t ordinal,
+             AxisOrigin& a) const {
+    const GroupOrigin& origin = origins_.at(slot.group);
+    const int64_t repeat = slot.slot->repeat;
+    const Owned* source = nullptr;
+    for (size_t i = 0; i < old.size() && !source; ++i)
+      if (!taken[i] && old[i].group == origin.before && old[i].slot->repeat == repeat) {
+        source = &old[i];
+        taken[i] = true;
+      }
+    Places from = origin.from;
+    if (!source) {
+      // Others made it, or what arrives, before: it goes with the group it has come into, or stays where there is as
+      // much of it.
+      const bool there = ordinal < old.size() && !taken[ordinal] && old[ordinal].slot->repeat == repeat;
+      const int64_t had = there ? old[ordinal].group->channels : -1;
+      if (had == slot.group->channels)
+        from = counted(had);
+      else if (!origin.before || had != origin.before->channels)
+        return note(a, "other layers make what it reads"), false;
+      source = &old[ordinal];
+      taken[ordinal] = true;
+    }
+    for (size_t c = 0; c < from.size(); ++c)
+      for (int64_t r = 0; r < repeat; ++r)
+        if (from[c] >= 0)
+          a.from[static_cast<size_t>(slot.slot->begin + static_cast<int64_t>(c) * repeat + r)] =
+              source->slot->begin + from[c] * repeat + r;
+    if (std::any_of(from.begin(), from.end(), [](int64_t f) { return f < 0; })) note(a, slot.group->fixed);
+    return true;
+  }
+  static void note(AxisOrigin& a, const std::string& why) {
+    if (a.why.empty()) a.why = why;
+  }
+
+  const ModelSpec &before_, &after_;
+  const std::vector<std::string>& passes_;
+  const std::function<Tensor(const std::string&)>& tensor_;
+  const uint64_t seed_;
+  const Sizes was_, is_;
+  const std::vector<ChannelGroup> groups_before_, groups_after_;
+  const SlotMap slots_before_, slots_after_;
+  std::map<const ChannelGroup*, GroupOrigin> origins_;
+  ChannelOrigins out_;
+};
+
+}  // namespace
+
+bool AxisOrigin::same(int64_t size) const { return from == counted(size); }
+
+ChannelOrigins channel_origins(const ModelSpec& before, const ModelSpec& after, const std::vector<std::string>& passes,
+                               const std::function<Tensor(const std::string&)>& tensor, uint64_t seed) {
+  return OriginFinder(before, after, passes, tensor, seed).result();
+}
+
+}  // namespace tenon

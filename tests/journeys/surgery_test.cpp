@@ -1,0 +1,111 @@
+// Surgery while it trains, on the command line: a layer wider, another one in between, and what the run says of it.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <fstream>
+#include <random>
+
+#include "tests/journeys/tenon_process.h"
+
+namespace tenon::journeys {
+namespace {
+
+struct SurgeryJourney : ::testing::Test {
+  Folder folder;
+  std::string project = folder / "p.tenon", layer = "layers.0";
+  void SetUp() override {
+    ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0);
+    const Outcome o = tenon({"train", project, "--run", "whole", "--set", "data.batch_size=10", "--set",
+                             "checkpoint_every=37", "--epochs", "3"});
+    ASSERT_EQ(o.status, 0) << o.err;
+  }
+  double loss_of(const std::string& run, int64_t step) {
+    for (const auto& row : tenon({"metrics", project, run, "loss", "--json"}).json())
+      if (row.at("step") == step) return row.at("value").get<double>();
+    ADD_FAILURE() << "no loss of step " << step << " of " << run;
+    return 0;
+  }
+};
+
+TEST_F(SurgeryJourney, a_wider_layer_keeps_the_loss_and_time_travel_crosses_it) {
+  const std::string wide = layer + ".out_features=96";
+  const Outcome plan = tenon({"surgery", project, "whole@100", "--layer", wide, "--json"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  const auto told = plan.json().front();
+  EXPECT_TRUE(told.at("keeps_function").get<bool>()) << plan.out;
+  EXPECT_NEAR(told.at("loss")[0].get<double>(), told.at("loss")[1].get<double>(), 1e-6);
+  EXPECT_EQ(told.at("tensors")[0].at("tensor"), layer + ".weight");
+  EXPECT_EQ(told.at("tensors")[0].at("deed"), "widened");
+  EXPECT_EQ(tenon({"runs", project, "--json"}).json().size(), 1u) << "it trains nothing";
+
+  const Outcome words = tenon({"surgery", project, "whole@100", "--layer", wide});
+  EXPECT_NE(words.out.find("the function is kept"), std::string::npos) << words.out;
+  EXPECT_NE(words.out.find("--from whole@100 --layer " + wide), std::string::npos) << words.out;
+
+  const Outcome trained = tenon({"train", project, "--from", "whole@100", "--layer", wide, "--run", "wide", "--json"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_NE(trained.json().front().at("parent").at("model").get<std::string>().find("→ 96"), std::string::npos);
+  EXPECT_NEAR(loss_of("wide", 101), loss_of("whole", 101), 1e-6);
+  EXPECT_EQ(digest(project, "wide", "99"), digest(project, "whole", "99"));
+  EXPECT_EQ(digest(project, "wide", "150"), digest(project, "wide", "150", 1));
+  EXPECT_NE(tenon({"run", project, "wide"}).out.find(layer + ".out_features"), std::string::npos);
+  EXPECT_NE(tenon({"runs", project}).out.find("whole @ 100, other model"), std::string::npos);
+  // What is done with a run is done with its own model.
+  EXPECT_EQ(tenon({"eval", project, "wide"}).status, 0);
+  EXPECT_EQ(tenon({"goto", project, "wide", "--step", "101", "--tensor", layer + ".weight"}).status, 0);
+  EXPECT_EQ(tenon({"audit", project, "wide", "--step", "101"}).status, 0);
+  EXPECT_EQ(tenon({"distributions", project, "--run", "wide"}).status, 0);
+  EXPECT_EQ(tenon({"export", project, "wide", "--format", "onnx", "-o", folder / "wide.onnx"}).status, 0);
+  EXPECT_EQ(tenon({"check", project, "wide", "--all"}).status / 2, 0);
+}
+
+TEST_F(SurgeryJourney, the_projects_model_is_given_to_a_run) {
+  const std::string source = folder / "model.py";
+  ASSERT_EQ(tenon({"code", project, "-o", source}).status, 0);
+  EXPECT_EQ(tenon({"surgery", project, "whole@100", "--project-model"}).status, 2) << "it is the same";
+  std::ifstream in(source);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  for (const auto& [from, to] : {std::pair("Linear(2, 64)", "Linear(2, 80)"), {"Linear(64, 64)", "Linear(80, 64)"}}) {
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    text.replace(at, std::string(from).size(), to);
+  }
+  std::ofstream(source) << text;
+  const Outcome take = tenon({"code", project, "--take", source});
+  ASSERT_EQ(take.status, 0) << take.err;
+  const Outcome o = tenon({"train", project, "--from", "whole@100", "--project-model", "--run", "given"});
+  ASSERT_EQ(o.status, 0) << o.err << text;
+  EXPECT_NE(o.out.find("a branch of whole after step 100"), std::string::npos) << o.out;
+}
+
+TEST_F(SurgeryJourney, kills_leave_a_branch_that_is_replayed) {
+  const std::string wide = layer + ".out_features=70";
+  ASSERT_EQ(tenon({"train", project, "--from", "whole@211", "--layer", wide, "--run", "first"}).status, 0);
+  std::mt19937 random(20261126);
+  for (int round = 0; round < 4; ++round) {
+    const std::string run = "b" + std::to_string(round);
+    const Outcome cut = tenon_signalled({"train", project, "--from", "whole@211", "--layer", wide, "--run", run},
+                                        SIGKILL, 20000 + static_cast<int64_t>(random() % 200000));
+    if (tenon({"run", project, run, "--json"}).status != 0) continue;  // before it was begun
+    if (cut.status != 0) {
+      const Outcome rest = tenon({"train", project, "--resume", run});
+      ASSERT_EQ(rest.status, 0) << rest.err;
+    }
+    EXPECT_EQ(digest(project, run, "last"), digest(project, "first", "last"));
+    EXPECT_EQ(digest(project, run, "333", 1), digest(project, "first", "333"));
+  }
+}
+
+TEST_F(SurgeryJourney, wrong_words_are_told) {
+  EXPECT_EQ(tenon({"surgery", project, "whole"}).status, 2) << "nothing is to change";
+  EXPECT_EQ(tenon({"surgery", project, "whole@100", "--layer", "nolayer.out_features=3"}).status, 2);
+  EXPECT_EQ(tenon({"surgery", project, "whole@100", "--layer", layer + ".nothing=3"}).status, 2);
+  EXPECT_EQ(tenon({"surgery", project, "whole@100", "--layer", layer}).status, 2);
+  EXPECT_EQ(tenon({"surgery", project, "whole@99999", "--layer", layer + ".out_features=3"}).status, 2);
+  EXPECT_EQ(tenon({"train", project, "--layer", layer + ".out_features=3"}).status, 2) << "of no branch";
+  EXPECT_EQ(tenon({"train", project, "--resume", "whole", "--project-model"}).status, 2);
+}
+
+}  // namespace
+}  // namespace tenon::journeys
