@@ -1,4 +1,5 @@
 // A teacher: what a student loses to it, and that it goes with the checkpoints.
+#include "engine/data/dataset.h"
 #include "engine/train/teacher.h"
 
 #include <gtest/gtest.h>
