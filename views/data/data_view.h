@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "views/data/data_look.h"
+#include "views/data/transforms_view.h"
 #include "views/frame/table_list.h"
 #include "views/frame/view.h"
 
@@ -31,7 +32,9 @@ class DataView : public View {
   /// Opens the data anew where what they hang on has changed, away from the UI thread. `all` reads every sample,
   /// however many there are.
   void read(bool all);
+  void read_samples();
   void take(std::shared_ptr<const DataLook> look);
+  void show_fault(const QString& fault);
   void show_page(int page);
   void choose(bool folder);
   /// Lists these rows of the training set first, and brings the first one into sight.
@@ -41,8 +44,9 @@ class DataView : public View {
   std::string read_of_;  ///< what look_ was made of; empty: it is to be made anew
   bool read_all_ = false;
   std::vector<int64_t> asked_;  ///< rows of the training set that are listed first
-  ElidedLabel *said_, *fault_;
+  ElidedLabel *said_, *divided_, *fault_;
   TableList *splits_, *remarks_, *classes_, *samples_;
+  TransformsPage* transforms_;
   QStackedWidget* pages_;
   QToolButton *all_, *of_classes_;
   std::vector<QToolButton*> page_buttons_;
