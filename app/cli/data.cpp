@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "engine/train/open_data.h"
 #include "engine/train/recipe.h"
+#include "projects/time_travel.h"
 #include "views/data/data_look.h"
 #include "views/data/transform_look.h"
 
@@ -82,8 +83,36 @@ int look_at_transforms(const Args& args, Recipe recipe) {
   return 0;
 }
 
+/// The samples that a step of a run trained on.
+int look_at_batch(const Args& args, projects::Project& project) {
+  const projects::RunInfo run = project.run(args.text("--run"));
+  const int64_t step = pick_step(run, args.text("--step"));
+  catch_interrupts();
+  Bar bar("replaying");
+  const projects::StepBatch batch = projects::batch_of(project, run.id, step, bar.progress());
+  bar.clear();
+  views::DataLook look = views::look_at(Recipe::from_json(run.recipe_after(step - 1)), 0, batch.rows);
+  if (args.json()) {
+    for (const views::DataLook::Sample& s : look.samples)
+      print_json({{"run", run.name},
+                  {"step", batch.step},
+                  {"epoch", batch.epoch},
+                  {"sample", s.row},
+                  {"target", s.target},
+                  {"source", source_json(s.source)}});
+    return 0;
+  }
+  print(
+      fmt::format("step {} of run {}, epoch {}: {} samples; tenon data PROJECT --transforms ROW --epoch {} shows what "
+                  "the run saw of one\n",
+                  batch.step, run.name, batch.epoch, batch.rows.size(), batch.epoch));
+  print_table(views::samples_table(look));
+  return 0;
+}
+
 int look_at_data(const Args& args) {
   const auto project = open_to_read(args.word(0));
+  if (args.has("--step")) return look_at_batch(args, *project);
   Recipe recipe = Recipe::from_json(project->recipe());
   for (const auto& [key, text] : pairs_of(args, "--set")) recipe.set(key, text);
   if (args.has("--transforms")) return look_at_transforms(args, recipe);
@@ -120,6 +149,8 @@ const bool registered_data = register_command(
       {"--transforms", "ROW", "a sample of the training set as it is and behind each transform, instead"},
       {"--test", "", "with --transforms: of the test split, where nothing is random"},
       {"--epoch", "N", "with --transforms: the epoch, from 0, in which it is drawn"},
+      {"--step", "N", "the samples that this step of a run trained on, instead"},
+      {"--run", "RUN", "with --step: the run; without, the last one"},
       {"-o", "FOLDER", "with --transforms: writes a picture of each step there"},
       kJson},
      "what a project learns from: how its files were read, and what looks wrong in them, with file and row",

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 
 #include "core/file.h"
 #include "engine/data/image.h"
@@ -139,6 +140,34 @@ TEST(OwnData, a_folder_of_sounds_is_trained_on_and_each_transform_is_seen) {
                 other = tenon({"data", project, "--transforms", "3", "--epoch", "2", "--json"});
   EXPECT_EQ(again.out, o.out);
   EXPECT_NE(other.out, o.out) << "another epoch shifts otherwise";
+}
+
+TEST(OwnData, the_batch_of_any_step_is_found_again) {
+  Folder folder;
+  const std::string project = folder / "p.tenon";
+  Outcome o = tenon({"new", project, "--template", "spirals", "--set", "data.samples=96", "--set", "data.batch_size=32",
+                     "--set", "epochs=3"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  ASSERT_EQ(tenon({"train", project, "--run", "r"}).status, 0);
+  // An epoch of three steps sees every sample once, and each epoch in another order.
+  std::vector<std::vector<int64_t>> batches;
+  std::set<int64_t> first;
+  for (int step = 1; step <= 6; ++step) {
+    o = tenon({"data", project, "--step", std::to_string(step), "--json"});
+    ASSERT_EQ(o.status, 0) << o.err;
+    batches.emplace_back();
+    for (const auto& line : o.json()) {
+      EXPECT_EQ(line.at("epoch"), (step - 1) / 3);
+      batches.back().push_back(line.at("sample"));
+    }
+    if (step <= 3) first.insert(batches.back().begin(), batches.back().end());
+  }
+  size_t seen = 0;
+  for (int i = 0; i < 3; ++i) seen += batches[static_cast<size_t>(i)].size();
+  EXPECT_EQ(seen, first.size());
+  EXPECT_NE(batches[0], batches[3]);
+  o = tenon({"data", project, "--step", "4000"});
+  EXPECT_NE(o.status, 0);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ DataLook look_at(const Recipe& of, int64_t samples, const std::vector<int64_t>& 
   const data::Split& split = *opened;
   DataLook look;
   look.split = opened;
+  look.recipe = std::make_shared<const Recipe>(of);
   look.dataset = recipe.text("data.dataset");
   look.dir = recipe.text("data.dir");
   look.task = split.train->task();

@@ -32,6 +32,7 @@ struct DataLook {
   };
   std::vector<Sample> samples;
   std::shared_ptr<const data::Split> split;  ///< what was looked at
+  std::shared_ptr<const Recipe> recipe;      ///< whose data it is
 };
 
 /// Whether every sample of these is read by itself: it takes about a second.

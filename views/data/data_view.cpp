@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "engine/train/recipe.h"
+#include "projects/time_travel.h"
 #include "views/frame/table_list.h"
 
 namespace tenon::views {
@@ -41,8 +42,12 @@ std::shared_ptr<Read> looked(const F& look) {
 
 DataView::DataView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
   build();
-  connect(&bench, &Bench::recipe_changed, this, &DataView::refresh);
-  connect(&bench, &Bench::project_changed, this, &DataView::refresh);
+  for (auto change : {&Bench::recipe_changed, &Bench::project_changed})
+    connect(&bench, change, this, [this] {
+      of_run_.reset();
+      batch_.clear();
+      refresh();
+    });
   connect(&bench, &Bench::samples_asked, this, &DataView::show_samples);
   refresh();
 }
@@ -147,6 +152,17 @@ std::vector<Command> DataView::commands() {
           page("data.samples", tr_later("Data: samples and where they come from"), 1),
           page("data.classes", tr_later("Data: classes"), 2),
           page("data.transforms", tr_later("Data: a sample before and after each transform"), 3),
+          {.id = "data.batch",
+           .title = tr_later("The samples of this step"),
+           .menu = "Run",
+           .icon = "table",
+           .run = [this, show] { show(), show_batch(); },
+           .enabled = [this] { return chosen_step() > 0; },
+           .text =
+               [this] {
+                 return chosen_step() > 0 ? tr("The samples of step %1").arg(chosen_step())
+                                          : tr("The samples of this step");
+               }},
           {.id = "data.choose_file",
            .title = tr_later("Learn from another file…"),
            .menu = "Model",
@@ -179,6 +195,34 @@ void DataView::choose(bool folder) {
   bench_.set_recipe(r);
 }
 
+int64_t DataView::chosen_step() const {
+  if (!bench_.shown()) return 0;
+  const Selection& s = bench_.bus.current();
+  const bool chosen = s.kind == Selection::Kind::step && s.document == Document::kProject;
+  return std::min(chosen ? s.id : bench_.shown_steps(), bench_.shown_steps());
+}
+
+void DataView::show_batch() {
+  const int64_t step = chosen_step();
+  if (step < 1) return;
+  bench_.jobs.start(
+      "data.batch", tr("Find the samples of step %1").arg(step),
+      [project = bench_.project(), run = bench_.shown_run(), step](const Jobs::Report& report,
+                                                                   const std::atomic<bool>&) {
+        return projects::batch_of(*project, run, step, report);
+      },
+      [this, run = *bench_.shown()](const projects::StepBatch& batch) {
+        of_run_ = std::make_shared<const Recipe>(Recipe::from_json(run.recipe_after(batch.step - 1)));
+        batch_ = tr("step %1 of run %2, epoch %3")
+                     .arg(QString::number(batch.step), QString::fromStdString(run.name), QString::number(batch.epoch));
+        transforms_->set_epoch(batch.epoch);
+        show_samples(batch.rows);
+      },
+      [this](const QString& message, const QString& hint) {
+        bench_.fail(tr("The samples of the step cannot be found"), message, hint);
+      });
+}
+
 void DataView::show_samples(const std::vector<int64_t>& rows) {
   asked_ = rows;
   read_of_.clear();
@@ -206,7 +250,7 @@ void DataView::refresh() {
 
 void DataView::read(bool all) {
   if (!bench_.has_project() || !bench_.contents().recipe_fault.empty()) return;
-  const std::string of = bench_.file().toStdString() + "\n" + data_keys(bench_.recipe());
+  const std::string of = bench_.file().toStdString() + "\n" + data_keys(recipe());
   if (of == read_of_ && (!all || read_all_)) return;
   const bool opened = of == read_of_ && look_;
   read_of_ = of;
@@ -215,7 +259,7 @@ void DataView::read(bool all) {
   bench_.jobs.cancel_tag("data.samples");
   bench_.jobs.start(
       "data", tr("Look at the data"),
-      [recipe = bench_.recipe(), rows = asked_](const Jobs::Report&, const std::atomic<bool>&) {
+      [recipe = recipe(), rows = asked_](const Jobs::Report&, const std::atomic<bool>&) {
         return looked([&] { return look_at(recipe, kSamples, rows); });
       },
       [this, of](const std::shared_ptr<Read>& r) {
@@ -260,7 +304,8 @@ void DataView::take(std::shared_ptr<const DataLook> look) {
   if (!same_samples) samples_->set_table({});
   splits_->setVisible(look_ != nullptr);
   all_->setVisible(look_ && !look_->survey);
-  said_->set_text(look_ ? QString::fromStdString(data_text(*look_)) : tr("The data cannot be opened."));
+  const QString first = batch_.isEmpty() ? QString() : batch_ + " · ";
+  said_->set_text(look_ ? first + QString::fromStdString(data_text(*look_)) : tr("The data cannot be opened."));
   of_classes_->setVisible(look_ && !look_->classes.empty());
   const std::string divided = look_ ? split_text(*look_) : std::string();
   divided_->set_text(QString::fromStdString(divided));

@@ -37,13 +37,20 @@ class DataView : public View {
   void show_fault(const QString& fault);
   void show_page(int page);
   void choose(bool folder);
+  /// The samples of the step that is chosen, or of the last one, in the epoch in which it saw them: of the data that
+  /// the run learnt from, until the recipe or the project is another.
+  void show_batch();
+  int64_t chosen_step() const;
+  const Recipe& recipe() const { return of_run_ ? *of_run_ : bench_.recipe(); }
   /// Lists these rows of the training set first, and brings the first one into sight.
   void show_samples(const std::vector<int64_t>& rows);
 
   std::shared_ptr<const DataLook> look_;
   std::string read_of_;  ///< what look_ was made of; empty: it is to be made anew
   bool read_all_ = false;
-  std::vector<int64_t> asked_;  ///< rows of the training set that are listed first
+  std::shared_ptr<const Recipe> of_run_;  ///< instead of the next run's
+  QString batch_;                         ///< whose samples are listed first: "step 12 of run r, epoch 0"
+  std::vector<int64_t> asked_;            ///< rows of the training set that are listed first
   ElidedLabel *said_, *divided_, *fault_;
   TableList *splits_, *remarks_, *classes_, *samples_;
   TransformsPage* transforms_;

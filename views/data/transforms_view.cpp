@@ -102,6 +102,8 @@ void TransformsPage::set_data(std::shared_ptr<const DataLook> data) {
   show_sample(part_->currentIndex() == 0, row_->value());
 }
 
+void TransformsPage::set_epoch(int64_t epoch) { epoch_->setValue(static_cast<int>(epoch)); }
+
 void TransformsPage::show_sample(bool train, int64_t row) {
   setEnabled(data_ != nullptr);
   if (!data_) return steps_->clear();
@@ -122,11 +124,11 @@ void TransformsPage::read() {
   };
   bench_.files.start(
       "data.transforms", tr("Look at what the transforms do"),
-      [data = data_, recipe = bench_.recipe(), train = part_->currentIndex() == 0, row = row_->value(),
-       epoch = epoch_->value()](const Jobs::Report&, const std::atomic<bool>&) {
+      [data = data_, train = part_->currentIndex() == 0, row = row_->value(), epoch = epoch_->value()](
+          const Jobs::Report&, const std::atomic<bool>&) {
         Read r;
         try {
-          r.look = look_through(recipe, *data->split, train, row, epoch);
+          r.look = look_through(*data->recipe, *data->split, train, row, epoch);
         } catch (const Error& e) {
           r.error = QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint()));
         }

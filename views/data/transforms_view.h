@@ -20,6 +20,7 @@ class TransformsPage : public QWidget {
   /// The data that samples are taken of, with the recipe they were opened by; null: there are none.
   void set_data(std::shared_ptr<const DataLook> data);
   void show_sample(bool train, int64_t row);
+  void set_epoch(int64_t epoch);
 
  private:
   void build();

@@ -14,6 +14,7 @@
 #include "engine/data/image.h"
 #include "engine/train/recipe.h"
 #include "projects/project.h"
+#include "projects/time_travel.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/details/details_model.h"
 #include "views/frame/table_list.h"
@@ -150,6 +151,28 @@ TEST_F(DataPage, a_sample_is_seen_before_and_after_each_transform) {
   until([&] { return said->accessibleName().startsWith("test sample"); });
   EXPECT_EQ(shown(2), shown(0));
   EXPECT_FALSE(epoch->isEnabled());
+}
+
+TEST_F(DataPage, the_samples_of_a_step_are_listed_as_the_run_saw_them) {
+  open_spirals();
+  show();
+  until([&] { return said().contains("spirals"); });
+  bench_->train({.set = {{"epochs", "1"}}});
+  until([&] { return !bench_->training() && bench_->shown_steps() > 2; });
+  bench_->select(Selection::step(2, "training"));
+  ASSERT_TRUE(window_->commands().run("data.batch"));
+  until([&] { return said().startsWith("step 2 of run"); });
+  const projects::StepBatch batch = projects::batch_of(*bench_->project(), bench_->shown_run(), 2);
+  ASSERT_FALSE(batch.rows.empty());
+  const Table shown = list("data.samples")->shown();
+  ASSERT_GE(shown.rows.size(), batch.rows.size());
+  for (size_t i = 0; i < batch.rows.size(); ++i)
+    EXPECT_EQ(static_cast<int64_t>(shown.rows[i].cells[0].key), batch.rows[i]) << i;
+  // The next run's data are back with the next change of its recipe.
+  Recipe r = bench_->recipe();
+  r.set("data.batch_size", "16");
+  bench_->set_recipe(r);
+  until([&] { return said().startsWith("spirals"); });
 }
 
 TEST_F(DataPage, without_a_project_there_is_one_sentence) {
