@@ -85,7 +85,7 @@ int look_at_transforms(const Args& args, Recipe recipe) {
 
 /// The samples that a step of a run trained on.
 int look_at_batch(const Args& args, projects::Project& project) {
-  const projects::RunInfo run = project.run(args.text("--run"));
+  const projects::RunInfo run = pick_run(project, args.text("--run"));
   const int64_t step = pick_step(run, args.text("--step"));
   catch_interrupts();
   Bar bar("replaying");

@@ -14,9 +14,9 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-/// An image by its first bytes, see image_formats(); of moving pictures the first. Converted to `channels` (1 or 3). Throws Error naming `name` for other bytes,
-/// damaged ones, formats whose library this build is without, and images of more than 2^26 pixels, before memory for
-/// them is taken. What is clear lies on black.
+/// An image by its first bytes, see image_formats(); of moving pictures the first. Converted to `channels` (1 or 3).
+/// Throws Error naming `name` for other bytes, damaged ones, formats whose library this build is without, and images of
+/// more than 2^26 pixels, before memory for them is taken. What is clear lies on black.
 Image parse_image(std::string_view bytes, const std::string& name, int64_t channels);
 Image read_image(const std::string& path, int64_t channels);
 /// Those that cannot be read, with the reason, in order. Decodes every file; the answer is kept while the program runs

@@ -1,5 +1,4 @@
 // A teacher: what a student loses to it, and that it goes with the checkpoints.
-#include "engine/data/dataset.h"
 #include "engine/train/teacher.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/data/dataset.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
 #include "engine/train/task.h"
