@@ -47,6 +47,9 @@ tenon_test_packages=(
 # What makes things faster or nicer; their absence is no failure.
 tenon_optional_packages=(
   "dataset-fashion-mnist|70,000 real images to train on"
+  "libgif-dev|GIF images of data sets"
+  "libwebp-dev|WebP images of data sets"
+  "libtiff-dev|TIFF images of data sets"
   "ccache|repeated builds in seconds"
   "mold|faster linking"
   "qt6-translations-l10n|the buttons of Qt's own dialogs in other languages"

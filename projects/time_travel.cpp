@@ -107,6 +107,16 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
   return replayer.release();
 }
 
+StepBatch batch_of(Project& project, int64_t run, int64_t step, const Progress& progress) {
+  const RunInfo info = project.run(run);
+  if (step < 1 || step > info.steps)
+    throw Error::usage(
+        fmt::format("run {} has done {} steps; there is no batch of step {}", info.name, info.steps, step),
+        "Steps count from 1");
+  const StepResult r = replay_step(*replay_to(project, run, step - 1, progress));
+  return {r.step, r.epoch, r.rows};
+}
+
 Checkpoint state_at(Project& project, int64_t run, int64_t step, int threads, const Progress& progress) {
   if (threads > 0) set_num_threads(threads);
   return replay_to(project, run, step, progress)->save();

@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "projects/project.h"
 
@@ -48,6 +49,13 @@ class Replayer {
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress);
 /// The next step as a run does it, with the evaluation that its later steps depend on.
 StepResult replay_step(TrainingSession& session);
+/// Which samples a step of a run trained on, and in which epoch, by doing it again. Throws Error for a step that the
+/// run has not done.
+struct StepBatch {
+  int64_t step = 0, epoch = 0;
+  std::vector<int64_t> rows;  ///< of the training set, in the order of the batch
+};
+StepBatch batch_of(Project& project, int64_t run, int64_t step, const Progress& progress = {});
 /// A session that goes on from a step of a run under another recipe (Note [A branch]), also with another model than
 /// the run's (Note [Surgery]).
 std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& parent, const ModelSpec& model,

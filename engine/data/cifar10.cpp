@@ -10,10 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr int64_t kPixels = 3 * 32 * 32, kRecord = kPixels + 1;
-constexpr const char* kClasses[] = {"airplane", "automobile", "bird",  "cat",  "deer",
-                                    "dog",      "frog",       "horse", "ship", "truck"};
-constexpr float kMean[] = {0.4914f, 0.4822f, 0.4465f},
-                kDeviation[] = {0.2470f, 0.2435f, 0.2616f};  // of the training images, in 0..1
+constexpr const char* kCifarClasses[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                         "dog",      "frog",       "horse", "ship", "truck"};
+constexpr float kCifarMean[] = {0.4914f, 0.4822f, 0.4465f},
+                kCifarDeviation[] = {0.2470f, 0.2435f, 0.2616f};  // of the training images, in 0..1
 
 /// Records of a label byte and 3,072 bytes of planes (https://www.cs.toronto.edu/~kriz/cifar.html, binary version).
 class Cifar10 : public Dataset {
@@ -41,7 +41,7 @@ class Cifar10 : public Dataset {
   Meta input() const override { return {DType::f32, {}, {3, 32, 32}}; }
   Meta target() const override { return {DType::i64, {}, {}}; }
   int64_t classes() const override { return 10; }
-  std::string class_name(int64_t i) const override { return i >= 0 && i < 10 ? kClasses[i] : std::to_string(i); }
+  std::string class_name(int64_t i) const override { return i >= 0 && i < 10 ? kCifarClasses[i] : std::to_string(i); }
   Source source(int64_t row) const override {
     const auto f = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin());
     return {paths_[f], "image " + std::to_string(row - (f > 0 ? ends_[f - 1] : 0))};
@@ -53,7 +53,7 @@ class Cifar10 : public Dataset {
       static_cast<int64_t*>(y)[i] = at[0];
       for (int64_t p = 0; p < kPixels; ++p) {
         auto c = static_cast<size_t>(p / 1024);
-        *to++ = (static_cast<float>(at[1 + p]) / 255.0f - kMean[c]) / kDeviation[c];
+        *to++ = (static_cast<float>(at[1 + p]) / 255.0f - kCifarMean[c]) / kCifarDeviation[c];
       }
     }
   }

@@ -9,6 +9,8 @@
 namespace tenon::data {
 namespace {
 
+constexpr size_t kLinesSeen = 1000;
+
 char find_separator(std::string_view text) {
   std::string_view line = text.substr(0, text.find('\n'));
   char best = ',';
@@ -20,66 +22,74 @@ char find_separator(std::string_view text) {
   return best;
 }
 
+/// Cuts a text into fields. A field is a piece of it: what quotes hold is moved together where it stands.
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name, char separator)
-      : text_(text), name_(name), separator_(separator) {}
-  bool done() const { return at_ >= text_.size(); }
+  Reader(std::string& text, size_t begin, const std::string& name, char separator)
+      : text_(text.data()), size_(text.size()), name_(name), separator_(separator), at_(begin) {}
+  bool done() const { return at_ >= size_; }
   int64_t line() const { return line_; }
-  std::vector<std::string> row() {
-    std::vector<std::string> fields;
-    for (;;) {
+  size_t at() const { return at_; }
+  /// Puts the fields of a row behind others; how many there are.
+  size_t row(std::vector<std::string_view>& fields) {
+    for (size_t n = 1;; ++n) {
       fields.push_back(field());
-      if (done()) return fields;
-      char c = text_[at_++];
+      if (done()) return n;
+      const char c = text_[at_++];
       if (c == separator_) continue;
       if (c == '\r' && !done() && text_[at_] == '\n') ++at_;
       ++line_;
-      return fields;
+      return n;
     }
   }
 
  private:
   bool ends(char c) const { return c == separator_ || c == '\n' || c == '\r'; }
-  std::string field() {
-    std::string s;
+  std::string_view field() {
+    const size_t begin = at_;
     if (done() || text_[at_] != '"') {
-      while (!done() && !ends(text_[at_])) s += text_[at_++];
-      return s;
+      while (!done() && !ends(text_[at_])) ++at_;
+      return {text_ + begin, at_ - begin};
     }
     const int64_t from = line_;
     ++at_;
+    size_t to = begin;  // where the next character of the field is put
     for (;; ++at_) {
       if (done()) throw Error(name_ + ", line " + std::to_string(from) + ": a quoted field does not end");
-      char c = text_[at_];
+      const char c = text_[at_];
       line_ += c == '\n';
       if (c != '"') {
-        s += c;
+        text_[to++] = c;
         continue;
       }
       ++at_;
-      if (done() || ends(text_[at_])) return s;
+      if (done() || ends(text_[at_])) return {text_ + begin, to - begin};
       if (text_[at_] != '"')
         throw Error(name_ + ", line " + std::to_string(line_) + ": there is text behind a quoted field",
                     "a quote inside a quoted field is written twice");
-      s += '"';
+      text_[to++] = '"';
     }
   }
 
-  std::string_view text_;
+  char* text_;
+  size_t size_;
   const std::string& name_;
   char separator_;
-  size_t at_ = 0;
+  size_t at_;
   int64_t line_ = 1;
 };
 
 }  // namespace
 
-Cell csv_cell(const std::string& f, double& value, char decimal) {
-  size_t begin = f.find_first_not_of(" \t"), end = f.find_last_not_of(" \t");
-  if (begin == f.npos || f == "NA" || f == "N/A" || f == "null" || f == "NULL" || f == "?") return Cell::missing;
-  if (f[begin] == '+') ++begin;
-  std::string_view text = std::string_view(f).substr(begin, end + 1 - begin);
+Cell csv_cell(std::string_view f, double& value, char decimal) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  std::string_view text = f;
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  if (text.empty() || f == "NA" || f == "N/A" || f == "null" || f == "NULL" || f == "?") return Cell::missing;
+  // What begins otherwise is neither a number nor infinity or nan.
+  if (std::string_view("0123456789+-.,iInN").find(text[0]) == f.npos) return Cell::word;
+  if (text[0] == '+') text.remove_prefix(1);
   char pointed[64];
   if (decimal == ',') {
     if (text.size() > sizeof pointed || text.find('.') != text.npos) return Cell::word;
@@ -88,7 +98,7 @@ Cell csv_cell(const std::string& f, double& value, char decimal) {
   }
   const char* last = text.data() + text.size();
   auto [rest, error] = std::from_chars(text.data(), last, value);
-  if (rest != last) return Cell::word;
+  if (rest != last || text.empty()) return Cell::word;
   if (error == std::errc::result_out_of_range) {
     // Too small for a double is 0, too large is none of its numbers.
     const bool small = text.find("e-") != text.npos || text.find("E-") != text.npos ||
@@ -106,75 +116,86 @@ char find_decimal(const Table& t) {
   if (t.separator == ',') return '.';
   bool commas = false;
   double v = 0;
-  for (const auto& row : t.rows)
-    for (const std::string& f : row) {
-      if (f.find_first_of(".,") == f.npos) continue;
-      if (f.find('.') != f.npos && csv_cell(f, v, '.') == Cell::number) return '.';
-      commas |= csv_cell(f, v, ',') == Cell::number;
-    }
+  for (std::string_view f : t.cells) {
+    if (f.find_first_of(".,") == f.npos) continue;
+    if (f.find('.') != f.npos && csv_cell(f, v, '.') == Cell::number) return '.';
+    commas |= csv_cell(f, v, ',') == Cell::number;
+  }
   return commas ? ',' : '.';
 }
 
-/// The text as UTF-8; what is as it should be is not copied.
-std::string_view decoded(std::string_view text, const std::string& name, const CsvOptions& options, Encoding& encoding,
-                         std::string& copy) {
+/// Makes the text UTF-8, and says where it begins behind its mark.
+size_t decode(std::string& text, const std::string& name, const CsvOptions& options, Encoding& encoding) {
   encoding = options.encoding.value_or(find_encoding(text));
-  if (encoding == Encoding::utf8) {
-    size_t bad = 0;
-    if (!is_utf8(text, bad))
-      throw Error(name + ", line " +
-                      std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(bad), '\n')) +
-                      ": it is no UTF-8 from here on",
-                  "name the encoding: data.encoding = latin-1");
-    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-    return text;
+  size_t bad = 0;
+  if (encoding != Encoding::utf8) {
+    text = to_utf8(text, encoding);
+  } else if (options.encoding && !is_utf8(text, bad)) {
+    throw Error(name + ", line " +
+                    std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(bad), '\n')) +
+                    ": it is no UTF-8 from here on",
+                "name the encoding: data.encoding = latin-1");
   }
-  return copy = to_utf8(text, encoding);
+  return encoding == Encoding::utf8 && text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+}
+
+/// Whether the first line is names: no field of it is a number, and they differ from each other.
+bool has_header(const Table& t, size_t width) {
+  std::vector<std::string_view> first(t.cells.begin(), t.cells.begin() + static_cast<std::ptrdiff_t>(width));
+  double v = 0;
+  for (std::string_view f : first)
+    if (csv_cell(f, v, t.decimal) == Cell::number) return false;
+  std::sort(first.begin(), first.end());
+  return t.lines.size() > 1 && std::adjacent_find(first.begin(), first.end()) == first.end();
 }
 
 }  // namespace
 
-Table parse_csv(std::string_view bytes, const std::string& name, const CsvOptions& options) {
+void Table::append(Table other) {
+  lines.insert(lines.end(), other.lines.begin(), other.lines.end());
+  cells.insert(cells.end(), other.cells.begin(), other.cells.end());
+  texts.insert(texts.end(), other.texts.begin(), other.texts.end());
+}
+
+Table parse_csv(std::string bytes, const std::string& name, const CsvOptions& options) {
   Table table;
-  std::string copy;
-  const std::string_view text = decoded(bytes, name, options, table.encoding, copy);
+  const size_t begin = decode(bytes, name, options, table.encoding);
+  const auto whole = std::make_shared<std::string>(std::move(bytes));
+  const std::string_view text = std::string_view(*whole).substr(begin);
   if (text.substr(0, 4096).find('\0') != text.npos) throw Error(name + " is no table of text: it holds zero bytes");
   table.separator = options.separator ? options.separator : find_separator(text);
-  Reader reader(text, name, table.separator);
+  Reader reader(*whole, begin, name, table.separator);
+  size_t width = 0;
   while (!reader.done()) {
-    int64_t line = reader.line();
-    auto row = reader.row();
-    if (row.size() == 1 && row[0].empty()) continue;  // an empty line
-    if (!table.rows.empty() && row.size() != table.rows[0].size())
-      throw Error(name + ", line " + std::to_string(line) + ": it has " + std::to_string(row.size()) +
-                      " fields; the first line has " + std::to_string(table.rows[0].size()),
+    const int64_t line = reader.line();
+    const size_t fields = reader.row(table.cells);
+    if (fields == 1 && table.cells.back().empty()) {  // an empty line
+      table.cells.pop_back();
+      continue;
+    }
+    if (table.lines.empty()) width = fields;
+    if (fields != width)
+      throw Error(name + ", line " + std::to_string(line) + ": it has " + std::to_string(fields) +
+                      " fields; the first line has " + std::to_string(width),
                   "give every line the same number of fields, or say what separates them: data.separator");
-    table.rows.push_back(std::move(row));
     table.lines.push_back(line);
+    if (table.lines.size() == kLinesSeen) {
+      // As many more as the first lines say: a vector that grows moves what it holds again and again.
+      const size_t rows = text.size() / (reader.at() - begin) * kLinesSeen * 17 / 16;
+      table.lines.reserve(rows), table.cells.reserve(rows * width);
+    }
   }
-  if (table.rows.empty()) throw Error(name + " is empty");
+  if (table.lines.empty()) throw Error(name + " is empty");
+  table.texts.push_back(whole);
   table.decimal = options.decimal ? options.decimal : find_decimal(table);
-  table.header = options.header == 1;
-  if (options.header < 0) {
-    auto numbers = [&](const std::vector<std::string>& row) {
-      double v = 0;
-      return std::count_if(row.begin(), row.end(),
-                           [&](const std::string& f) { return csv_cell(f, v, table.decimal) == Cell::number; });
-    };
-    // Without a number anywhere, names that differ from each other are taken for a header.
-    auto names = table.rows[0];
-    std::sort(names.begin(), names.end());
-    bool distinct = std::adjacent_find(names.begin(), names.end()) == names.end();
-    table.header = table.rows.size() > 1 && distinct && numbers(table.rows[0]) == 0;
-  }
+  table.header = options.header < 0 ? has_header(table, width) : options.header == 1;
+  for (size_t i = 0; i < width; ++i)
+    table.columns.push_back(table.header ? std::string(table.cells[i]) : "column " + std::to_string(i + 1));
   if (table.header) {
-    table.columns = std::move(table.rows[0]);
-    table.rows.erase(table.rows.begin());
+    table.cells.erase(table.cells.begin(), table.cells.begin() + static_cast<std::ptrdiff_t>(width));
     table.lines.erase(table.lines.begin());
-  } else {
-    for (size_t i = 0; i < table.rows[0].size(); ++i) table.columns.push_back("column " + std::to_string(i + 1));
   }
-  if (table.rows.empty()) throw Error(name + " holds a header and nothing else");
+  if (table.lines.empty()) throw Error(name + " holds a header and nothing else");
   return table;
 }
 

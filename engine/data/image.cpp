@@ -15,19 +15,16 @@
 #include "core/file.h"
 #include "core/parallel.h"
 #include "core/sha256.h"
+#include "engine/data/image_format.h"
 
 namespace tenon::data {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 26;
 
-void check_size(int64_t height, int64_t width, const std::string& name) {
-  if (height < 1 || width < 1)
-    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels");
-  if (height > kMost / width)
-    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                    " pixels; more than 2^26 are not read",
-                "make it smaller");
+/// Rec. 601, as libjpeg weighs colours.
+uint8_t grey_of(int red, int green, int blue) {
+  return static_cast<uint8_t>((299 * red + 587 * green + 114 * blue + 500) / 1000);
 }
 
 struct JpegFailure {
@@ -45,8 +42,8 @@ void from_inks(Image& image, const std::vector<uint8_t>& inks, int64_t channels,
     for (size_t k = 0; k < 4; ++k) light[k] = upside_down ? inks[4 * p + k] : 255 - inks[4 * p + k];
     int rgb[3];
     for (size_t k = 0; k < 3; ++k) rgb[k] = (light[k] * light[3] + 127) / 255;
-    if (channels == 1)  // Rec. 601, as libjpeg and libpng weigh colours
-      image.pixels[p] = static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
+    if (channels == 1)
+      image.pixels[p] = grey_of(rgb[0], rgb[1], rgb[2]);
     else
       for (size_t k = 0; k < 3; ++k) image.pixels[3 * p + k] = static_cast<uint8_t>(rgb[k]);
   }
@@ -99,7 +96,7 @@ bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, std::ve
   return true;
 }
 
-Image parse_png(std::string_view bytes, const std::string& name, int64_t channels) {
+Image read_png(std::string_view bytes, const std::string& name, int64_t channels) {
   png_image png;
   std::memset(&png, 0, sizeof png);
   png.version = PNG_IMAGE_VERSION;
@@ -109,33 +106,122 @@ Image parse_png(std::string_view bytes, const std::string& name, int64_t channel
   } free{&png};
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()))
     throw Error(name + " is damaged: " + png.message);
-  check_size(png.height, png.width, name);
-  png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  check_image_size(png.height, png.width, name);
+  // libpng would lay colours on black as light, where every other format is laid on it by its numbers.
+  const bool clear = png.format & PNG_FORMAT_FLAG_ALPHA;
+  png.format = clear ? PNG_FORMAT_RGBA : channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // of 16 bits the upper 8, as for files that have only these
   Image image{png.height, png.width, channels, std::vector<uint8_t>(PNG_IMAGE_SIZE(png))};
-  png_color black{0, 0, 0};
-  if (!png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr))
+  if (!png_image_finish_read(&png, nullptr, image.pixels.data(), 0, nullptr))
     throw Error(name + " is damaged: " + png.message);
-  return image;
+  return clear ? from_rgba(image.pixels.data(), image.height, image.width, channels) : image;
 }
 
-}  // namespace
-
-Image parse_image(std::string_view bytes, const std::string& name, int64_t channels) {
-  if (channels != 1 && channels != 3) throw Error::usage("images have 1 channel or 3, not " + std::to_string(channels));
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return parse_png(bytes, name, channels);
-  if (!bytes.starts_with("\xff\xd8"))
-    throw Error(name + " is neither a JPEG nor a PNG image: its first bytes are of another kind");
+Image read_jpeg(std::string_view bytes, const std::string& name, int64_t channels) {
   Image image;
   JpegFailure failure;
   std::vector<uint8_t> inks;
   bool too_large = false, upside_down = false;
   if (!decode_jpeg(bytes, channels, image, inks, upside_down, failure, too_large)) {
-    if (too_large) check_size(image.height, image.width, name);
+    if (too_large) check_image_size(image.height, image.width, name);
     throw Error(name + " is damaged: " + failure.text);
   }
   if (!inks.empty()) from_inks(image, inks, channels, upside_down);
   return image;
+}
+
+bool is_webp(std::string_view b) { return b.starts_with("RIFF") && b.substr(0, 12).ends_with("WEBP"); }
+bool is_tiff(std::string_view b) {
+  return b.starts_with(std::string_view("II*\0", 4)) || b.starts_with(std::string_view("MM\0*", 4)) ||
+         b.starts_with(std::string_view("II+\0", 4)) || b.starts_with(std::string_view("MM\0+", 4));
+}
+
+#ifdef TENON_GIF
+constexpr auto kReadGif = read_gif;
+#else
+constexpr decltype(&read_gif) kReadGif = nullptr;
+#endif
+#ifdef TENON_WEBP
+constexpr auto kReadWebp = read_webp;
+#else
+constexpr decltype(&read_webp) kReadWebp = nullptr;
+#endif
+#ifdef TENON_TIFF
+constexpr auto kReadTiff = read_tiff;
+#else
+constexpr decltype(&read_tiff) kReadTiff = nullptr;
+#endif
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+const std::vector<ImageFormat>& image_formats() {
+  static const std::vector<ImageFormat> all = {
+      {"JPEG",
+       {".jpg", ".jpeg"},
+       "libjpeg-dev",
+       [](std::string_view b) { return b.starts_with("\xff\xd8"); },
+       read_jpeg},
+      {"PNG", {".png"}, "libpng-dev", [](std::string_view b) { return b.starts_with("\x89PNG\r\n\x1a\n"); }, read_png},
+      {"BMP", {".bmp"}, "nothing", [](std::string_view b) { return b.starts_with("BM"); }, read_bmp},
+      {"GIF", {".gif"}, "libgif-dev", [](std::string_view b) { return b.starts_with("GIF8"); }, kReadGif},
+      {"WebP", {".webp"}, "libwebp-dev", is_webp, kReadWebp},
+      {"TIFF", {".tif", ".tiff"}, "libtiff-dev", is_tiff, kReadTiff},
+  };
+  return all;
+}
+
+std::string image_kinds() {
+  std::string names;
+  const auto& all = image_formats();
+  for (size_t i = 0; i < all.size(); ++i)
+    names += (i == 0 ? "" : i + 1 == all.size() ? " and " : ", ") + std::string(all[i].name);
+  return names;
+}
+
+void check_image_size(int64_t height, int64_t width, const std::string& name) {
+  if (height < 1 || width < 1)
+    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels");
+  if (height > kMost / width)
+    throw Error(name + " is an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                    " pixels; more than 2^26 are not read",
+                "make it smaller");
+}
+
+Image from_rgba(const uint8_t* rgba, int64_t height, int64_t width, int64_t channels) {
+  Image image{height, width, channels, std::vector<uint8_t>(static_cast<size_t>(height * width * channels))};
+  for (int64_t i = 0; i < height * width; ++i) {
+    int on_black[3];
+    for (int k = 0; k < 3; ++k) on_black[k] = (rgba[4 * i + k] * rgba[4 * i + 3] + 127) / 255;
+    uint8_t* to = image.pixels.data() + i * channels;
+    if (channels == 1)
+      *to = grey_of(on_black[0], on_black[1], on_black[2]);
+    else
+      for (int k = 0; k < 3; ++k) to[k] = static_cast<uint8_t>(on_black[k]);
+  }
+  return image;
+}
+
+Image parse_image(std::string_view bytes, const std::string& name, int64_t channels) {
+  return parse_image(bytes, name, channels, image_formats());
+}
+
+Image parse_image(std::string_view bytes, const std::string& name, int64_t channels,
+                  const std::vector<ImageFormat>& formats) {
+  if (channels != 1 && channels != 3) throw Error::usage("images have 1 channel or 3, not " + std::to_string(channels));
+  for (const ImageFormat& f : formats) {
+    if (!f.is(bytes)) continue;
+    if (f.read) return f.read(bytes, name, channels);
+    throw Error(name + " is a " + f.name + " image, and this build reads none: " + f.package + " was not there",
+                "install " + std::string(f.package) + " and build anew");
+  }
+  throw Error(name + " is no image of a kind that is read (" + image_kinds() +
+              "): its first bytes are of another kind");
 }
 
 Image read_image(const std::string& path, int64_t channels) { return parse_image(read_file(path), path, channels); }
@@ -170,11 +256,10 @@ std::vector<BadImage> bad_images(const std::vector<std::string>& paths) {
 }
 
 bool is_image_name(const std::string& name) {
-  std::string low = name;
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const char* end : {".png", ".jpg", ".jpeg"})
-    if (low.ends_with(end)) return true;
+  const std::string low = lower(name);
+  for (const ImageFormat& f : image_formats())
+    for (const char* end : f.endings)
+      if (low.ends_with(end)) return true;
   return false;
 }
 

@@ -14,8 +14,9 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-/// JPEG or PNG by its first bytes, converted to `channels` (1 or 3). Throws Error naming `name` for other bytes,
-/// damaged ones, and images of more than 2^26 pixels, before memory for them is taken.
+/// An image by its first bytes, see image_formats(); of moving pictures the first. Converted to `channels` (1 or 3).
+/// Throws Error naming `name` for other bytes, damaged ones, formats whose library this build is without, and images of
+/// more than 2^26 pixels, before memory for them is taken. What is clear lies on black.
 Image parse_image(std::string_view bytes, const std::string& name, int64_t channels);
 Image read_image(const std::string& path, int64_t channels);
 /// Those that cannot be read, with the reason, in order. Decodes every file; the answer is kept while the program runs
@@ -25,6 +26,8 @@ struct BadImage {
   std::string why;
 };
 std::vector<BadImage> bad_images(const std::vector<std::string>& paths);
+/// "JPEG, PNG, BMP, GIF, WebP and TIFF".
+std::string image_kinds();
 /// By the name's ending.
 bool is_image_name(const std::string& name);
 

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
 #include "engine/data/dataset.h"
+#include "engine/data/split_rule.h"
 #include "engine/formats/npy.h"
 #include "engine/ops/view.h"
 
@@ -102,12 +105,38 @@ NpyPair load(const fs::path& x, const fs::path& y, const AttrValues& v) {
   return p;
 }
 
+/// A word a row: its class, or the value of an array beside x.npy that is named without its ending.
+SplitWords words_of(const SplitRule& rule, const fs::path& dir, const NpyPair& all) {
+  SplitWords words;
+  if (!rule.by_words()) return words;
+  const bool classes = rule.by.empty() && rule.way == SplitRule::Way::stratified;
+  if (rule.by.empty() && !classes)
+    throw Error::usage("data.split: data.split_by names no array",
+                       "as groups, which is groups.npy beside x.npy, a number a row");
+  if (classes && (all.classes == 0 || all.y.ndim() != 1))
+    throw Error::usage("data.split = stratified: " + dir.string() + " holds no class a row",
+                       "data.split_by names an array of classes");
+  const fs::path path = dir / (rule.by + ".npy");
+  words.what = classes ? "y.npy" : path.filename().string();
+  const Tensor of = contiguous(cast(classes ? all.y : formats::load_npy(path.string()), DType::f64));
+  if (of.numel() != all.x.size(0) || of.ndim() < 1 || of.size(0) != all.x.size(0))
+    throw Error(path.string() + " is of size " + to_string(of.size()) + ": it has one value for each of " +
+                std::to_string(all.x.size(0)) + " rows");
+  for (int64_t i = 0; i < of.numel(); ++i) {
+    const double value = of.data<double>()[i];
+    words.of.push_back(std::isfinite(value) ? fmt::format("{}", value) : "");
+  }
+  return words;
+}
+
 Split open_npy_pairs(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
     throw Error("the data set npy is read from a folder", "name the folder with x.npy and y.npy: --data DIR");
   fs::path dir = o.dir;
   std::error_code ec;
+  const SplitRule rule = split_rule(v);
   if (fs::exists(dir / "x_train.npy", ec)) {
+    refuse_rule(rule, o.dir);
     NpyPair a = load(dir / "x_train.npy", dir / "y_train.npy", v), b = load(dir / "x_test.npy", dir / "y_test.npy", v);
     int64_t classes = std::max(a.classes, b.classes);
     auto train = std::make_shared<Arrays>(a.path, a.x, a.y, classes),
@@ -120,24 +149,29 @@ Split open_npy_pairs(const Options& o, const AttrValues& v) {
   }
   NpyPair all = load(dir / "x.npy", dir / "y.npy", v);
   auto set = std::make_shared<Arrays>(all.path, all.x, all.y, all.classes);
-  Parts parts = split_rows(set->size(), v.number("test_share"));
+  Remark told;
+  Parts parts = divide(
+      rule, set->size(), words_of(rule, dir, all), [&](int64_t r) { return set->source(r); }, told);
+  all.remarks.insert(all.remarks.begin(), std::move(told));
   if (parts.train.empty() || parts.test.empty())
     throw Error(o.dir + " holds too few rows to train with and to test with");
   return {subset(set, parts.train), subset(set, parts.test), all.remarks};
 }
 
+std::vector<AttrDef> npy_attrs() {
+  std::vector<AttrDef> list = split_attrs();
+  list.insert(list.begin(), {"input",
+                             std::string("numbers"),
+                             0,
+                             0,
+                             "what x becomes: f32 numbers, or integers such as tokens",
+                             {"numbers", "integers"}});
+  return list;
+}
+
 const bool registered_npy_pairs = register_dataset(
-    {"npy",
-     "arrays of NumPy, a sample a row: x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and y_test.npy",
-     {{"input",
-       std::string("numbers"),
-       0,
-       0,
-       "what x becomes: f32 numbers, or integers such as tokens",
-       {"numbers", "integers"}},
-      test_share_attr()},
-     open_npy_pairs,
-     true});
+    {"npy", "arrays of NumPy, a sample a row: x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and y_test.npy",
+     npy_attrs(), open_npy_pairs, true});
 
 }  // namespace
 }  // namespace tenon::data

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <unordered_map>
 
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace tenon::data {
 namespace {
@@ -17,20 +18,28 @@ std::string trimmed(const std::string& s) {
   return begin == s.npos ? "" : s.substr(begin, end + 1 - begin);
 }
 
-/// All rows in the order of their files.
-std::vector<int64_t> rows_of(const Parts& parts) {
-  std::vector<int64_t> all = parts.train;
-  all.insert(all.end(), parts.test.begin(), parts.test.end());
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
 }  // namespace
 
-Source TableRows::source(int64_t row) const {
+Source RowPlaces::source(int64_t row) const {
   const auto f =
       std::upper_bound(files.begin(), files.end(), row, [](int64_t r, const File& file) { return r < file.end; });
-  return {f->path, "line " + std::to_string(table.lines[static_cast<size_t>(row)])};
+  return {f->path, "line " + std::to_string(lines[static_cast<size_t>(row)])};
+}
+
+TableRows::TableRows(Table table, std::vector<RowPlaces::File> files)
+    : table_(std::move(table)), kinds_(table_.cells.size()), values_(table_.cells.size()) {
+  places_ = std::make_shared<const RowPlaces>(RowPlaces{std::move(files), table_.lines});
+  parallel_for(static_cast<int64_t>(kinds_.size()), 1 << 16, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
+      kinds_[i] = csv_cell(table_.cells[i], values_[i], table_.decimal);
+  });
+}
+
+void TableRows::add_to(Remark& remark, int64_t row) const {
+  if (remark.places.size() < Remark::kMostPlaces)
+    remark.add(source(row));
+  else
+    ++remark.count;
 }
 
 const char* name(Column::Kind k) { return kKinds[static_cast<size_t>(k)]; }
@@ -39,7 +48,7 @@ int64_t Column::width() const {
   return kind == Kind::number ? 1 : kind == Kind::words ? static_cast<int64_t>(words.size()) : 0;
 }
 
-int64_t Column::find(const std::string& word) const {
+int64_t Column::find(std::string_view word) const {
   const auto at = std::lower_bound(words.begin(), words.end(), word);
   return at != words.end() && *at == word ? at - words.begin() : -1;
 }
@@ -78,62 +87,76 @@ std::string column_kinds_text(const std::vector<Column>& columns) {
   return text;
 }
 
+namespace {
+
+/// Mean and deviation of a column of numbers; false: a row holds a word, whose place is then `at`.
+bool study_numbers(const TableRows& t, size_t column, const std::vector<int64_t>& train, Column& c, int64_t& at) {
+  double sum = 0, squares = 0, v = 0, first = 0;
+  int64_t n = 0;
+  for (int64_t r : train) {
+    const Cell cell = t.read(r, column, v);
+    if (cell == Cell::missing || cell == Cell::not_finite) continue;
+    if (cell != Cell::number) return at = r, false;
+    if (n == 0) first = v;
+    if (n == 0 || v != first) c.different = n == 0 ? 1 : 2;
+    sum += v, squares += v * v, ++n;
+  }
+  c.mean = n ? sum / static_cast<double>(n) : 0;
+  const double variance = n ? squares / static_cast<double>(n) - c.mean * c.mean : 0;
+  c.deviation = variance > 1e-24 * (1 + c.mean * c.mean) ? std::sqrt(variance) : 1;
+  return true;
+}
+
+/// The words of a column; of too many the frequent ones.
+void study_words(const TableRows& t, size_t column, const std::vector<int64_t>& train, int64_t most_words, Column& c) {
+  std::unordered_map<std::string_view, int64_t> words;
+  double v = 0;
+  for (int64_t r : train) {
+    const Cell cell = t.read(r, column, v);
+    if (cell != Cell::missing && cell != Cell::not_finite) ++words[t.cell(r, column)];
+  }
+  c.different = static_cast<int64_t>(words.size());
+  std::vector<std::pair<int64_t, std::string_view>> ranked;
+  for (const auto& [w, count] : words) ranked.emplace_back(-count, w);
+  const auto kept = std::min(ranked.size(), static_cast<size_t>(most_words));
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept), ranked.end());
+  for (size_t i = 0; i < kept; ++i) c.words.emplace_back(ranked[i].second);
+  std::sort(c.words.begin(), c.words.end());
+}
+
+}  // namespace
+
 Column study_column(const TableRows& t, size_t column, const std::vector<int64_t>& train, int64_t most_words,
                     int kind) {
   Column c;
-  c.name = t.table.columns[column];
+  c.name = t.table().columns[column];
   if (kind == static_cast<int>(Column::Kind::out)) {
     c.kind = Column::Kind::out;
     return c;
   }
-  double sum = 0, squares = 0, v = 0;
-  int64_t n = 0;
-  std::map<std::string, int64_t> words;
-  if (kind == static_cast<int>(Column::Kind::words)) c.kind = Column::Kind::words;
-  for (int64_t r : train) {
-    const Cell cell = t.read(r, column, v);
-    if (cell == Cell::missing || cell == Cell::not_finite) continue;
-    ++words[t.cell(r, column)];
-    if (cell == Cell::number) {
-      sum += v, squares += v * v, ++n;
-      continue;
-    }
-    if (kind == static_cast<int>(Column::Kind::number))
-      throw Error::usage(fmt::format("{}: {} is \"{}\", and data.columns says that it is a number", t.source(r).text(),
-                                     c.name, t.cell(r, column)),
-                         fmt::format("data.columns: {}=words or {}=out", c.name, c.name));
-    c.kind = Column::Kind::words;
-  }
-  if (c.kind == Column::Kind::number) {
-    c.mean = n ? sum / static_cast<double>(n) : 0;
-    const double variance = n ? squares / static_cast<double>(n) - c.mean * c.mean : 0;
-    c.deviation = variance > 1e-24 * (1 + c.mean * c.mean) ? std::sqrt(variance) : 1;
-    c.different = static_cast<int64_t>(words.size());
-    return c;
-  }
-  // Of too many words the frequent ones stay.
-  c.different = static_cast<int64_t>(words.size());
-  std::vector<std::pair<int64_t, std::string>> ranked;
-  for (const auto& [w, count] : words) ranked.emplace_back(-count, w);
-  std::sort(ranked.begin(), ranked.end());
-  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < most_words; ++i)
-    c.words.push_back(ranked[i].second);
-  std::sort(c.words.begin(), c.words.end());
+  int64_t word = 0;
+  if (kind != static_cast<int>(Column::Kind::words) && study_numbers(t, column, train, c, word)) return c;
+  if (kind == static_cast<int>(Column::Kind::number))
+    throw Error::usage(fmt::format("{}: {} is \"{}\", and data.columns says that it is a number", t.source(word).text(),
+                                   c.name, t.cell(word, column)),
+                       fmt::format("data.columns: {}=words or {}=out", c.name, c.name));
+  c.kind = Column::Kind::words;
+  study_words(t, column, train, most_words, c);
   return c;
 }
 
-std::vector<Remark> column_remarks(const TableRows& t, size_t column, const Column& c, const Parts& parts) {
+std::vector<Remark> column_remarks(const TableRows& t, size_t column, const Column& c, const std::vector<int64_t>& all,
+                                   int64_t train) {
   std::vector<Remark> remarks;
   if (c.kind == Column::Kind::out) return remarks;
   Remark missing{Remark::Kind::warning, "missing", {}}, bad{Remark::Kind::warning, "not_finite", {}},
       words{Remark::Kind::warning, "words_among_numbers", {}};
   double v = 0;
-  const std::vector<int64_t> all = rows_of(parts);
   for (int64_t r : all) {
     const Cell cell = t.read(r, column, v);
-    if (cell == Cell::missing) missing.add(t.source(r));
-    if (cell == Cell::not_finite) bad.add(t.source(r));
-    if (cell == Cell::word && c.kind == Column::Kind::number) words.add(t.source(r));
+    if (cell == Cell::missing) t.add_to(missing, r);
+    if (cell == Cell::not_finite) t.add_to(bad, r);
+    if (cell == Cell::word && c.kind == Column::Kind::number) t.add_to(words, r);
   }
   const auto rows = all.size();
   const char* as = c.kind == Column::Kind::number ? "its mean" : "none of its words";
@@ -154,8 +177,7 @@ std::vector<Remark> column_remarks(const TableRows& t, size_t column, const Colu
   if (c.kind == Column::Kind::words && c.different > c.width())
     tell("rare_words", fmt::format("{} has {} different words; the {} most frequent have a place (data.most_words)",
                                    c.name, c.different, c.width()));
-  if (c.kind == Column::Kind::words && c.different > 1 &&
-      10 * c.different > 9 * static_cast<int64_t>(parts.train.size()))
+  if (c.kind == Column::Kind::words && c.different > 1 && 10 * c.different > 9 * train)
     tell("identifies",
          fmt::format("{} is another word in nearly every row, as a name or a number of the row is: leave it out with "
                      "data.columns = {}=out",

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/data/csv.h"
@@ -8,21 +10,42 @@
 
 namespace tenon::data {
 
-/// A table with the files that its rows come from, one behind the other.
-struct TableRows {
-  Table table;
+/// Where the rows of a table come from: its files, one behind the other.
+struct RowPlaces {
   struct File {
     std::string path;
     int64_t end;  ///< one past its last row, among all
   };
   std::vector<File> files;
-  const std::string& cell(int64_t row, size_t column) const { return table.rows[static_cast<size_t>(row)][column]; }
-  Cell read(int64_t row, size_t column, double& value) const {
-    return csv_cell(cell(row, column), value, table.decimal);
-  }
+  std::vector<int64_t> lines;
   Source source(int64_t row) const;
-  /// What it is called in errors and remarks: its first file.
+  /// What the table is called in errors and remarks: its first file.
   const std::string& name() const { return files.front().path; }
+};
+
+/// A table whose cells are read once, for they are looked at from several sides.
+class TableRows {
+ public:
+  TableRows(Table table, std::vector<RowPlaces::File> files);
+  const Table& table() const { return table_; }
+  int64_t rows() const { return table_.rows(); }
+  std::string_view cell(int64_t row, size_t column) const { return table_.cell(row, column); }
+  Cell read(int64_t row, size_t column, double& value) const {
+    const size_t at = static_cast<size_t>(row) * table_.columns.size() + column;
+    value = values_[at];
+    return kinds_[at];
+  }
+  const std::shared_ptr<const RowPlaces>& places() const { return places_; }
+  Source source(int64_t row) const { return places_->source(row); }
+  const std::string& name() const { return places_->name(); }
+  /// The place is made for the first of many only.
+  void add_to(Remark& remark, int64_t row) const;
+
+ private:
+  Table table_;
+  std::shared_ptr<const RowPlaces> places_;
+  std::vector<Cell> kinds_;
+  std::vector<double> values_;
 };
 
 /// How a column becomes numbers, learnt from the training rows alone: a number less its mean over its deviation
@@ -34,10 +57,11 @@ struct Column {
   Kind kind = Kind::number;
   double mean = 0, deviation = 1;
   std::vector<std::string> words;  ///< sorted
-  int64_t different = 0;           ///< words in all; those that are frequent have a place
+  /// Words in all, of which those that are frequent have a place; of a number's column 1 where all are the same.
+  int64_t different = 0;
   int64_t width() const;
   /// The place of a word; -1: it has none.
-  int64_t find(const std::string& word) const;
+  int64_t find(std::string_view word) const;
 };
 const char* name(Column::Kind k);
 
@@ -51,7 +75,8 @@ std::string column_kinds_text(const std::vector<Column>& columns);
 /// of numbers has a word.
 Column study_column(const TableRows& t, size_t column, const std::vector<int64_t>& train, int64_t most_words, int kind);
 /// What a person should know of a column of inputs: cells that are missing or not finite, words without a place, one
-/// value in all rows.
-std::vector<Remark> column_remarks(const TableRows& t, size_t column, const Column& c, const Parts& parts);
+/// value in all rows. `all`: the rows of both parts, `train`: how many of them are the training set's.
+std::vector<Remark> column_remarks(const TableRows& t, size_t column, const Column& c, const std::vector<int64_t>& all,
+                                   int64_t train);
 
 }  // namespace tenon::data

@@ -1,5 +1,7 @@
 #include "engine/data/text_encoding.h"
 
+#include <cstring>
+
 #include <array>
 #include <cstdint>
 
@@ -63,6 +65,15 @@ bool is_utf8(std::string_view s, size_t& bad) {
   auto at = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
   for (size_t i = 0; i < s.size();) {
     bad = i;
+    // Eight characters of ASCII at a time.
+    uint64_t eight = 0;
+    if (i + 8 <= s.size()) {
+      std::memcpy(&eight, s.data() + i, 8);
+      if ((eight & 0x8080808080808080u) == 0) {
+        i += 8;
+        continue;
+      }
+    }
     const uint8_t c = at(i);
     const size_t n = c < 0x80                ? 1
                      : c >= 0xC2 && c < 0xE0 ? 2

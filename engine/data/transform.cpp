@@ -61,8 +61,6 @@ class Transformed : public Wrapper {
       }
     }
   }
-
- private:
   /// A row behind the first `places` transforms; `raw` receives its target as the set has it.
   Item upto(size_t places, int64_t epoch, int64_t row, std::vector<char>& raw) const {
     Item item;
@@ -91,6 +89,7 @@ class Transformed : public Wrapper {
     return item;
   }
 
+ private:
   List list_;
   uint64_t seed_;
   bool train_, masks_ = false, labels_ = false, mixed_ = false;
@@ -108,14 +107,42 @@ Dice::Dice(uint64_t seed, int64_t epoch, int64_t row, size_t place)
 bool register_transform(TransformDef def, Place place) { return transform_registry().add(std::move(def), place); }
 const Registry<TransformDef>& transforms() { return transform_registry(); }
 
-Split transformed(const Split& split, const std::string& text, uint64_t seed) {
+namespace {
+
+Transformed::List transforms_of(const std::vector<AttrCall>& calls) {
   Transformed::List list;
-  for (const AttrCall& call : parse_calls(text, kKey)) {
+  for (const AttrCall& call : calls) {
     const TransformDef& def = transforms().at(call.name);
     list.push_back(def.make(AttrValues(def.attrs, call_attrs(call, def.attrs, kKey), def.name)));
   }
+  return list;
+}
+
+}  // namespace
+
+Split transformed(const Split& split, const std::string& text, uint64_t seed) {
+  const Transformed::List list = transforms_of(parse_calls(text, kKey));
   return {std::make_shared<Transformed>(split.train, list, seed, true),
           std::make_shared<Transformed>(split.test, list, seed, false)};
+}
+
+std::vector<TransformStep> transform_steps(const std::shared_ptr<const Dataset>& set, const std::string& text,
+                                           uint64_t seed, bool train, int64_t row, int64_t epoch) {
+  if (row < 0 || row >= set->size())
+    throw Error::usage("row " + std::to_string(row) + " of a data set of " + std::to_string(set->size()) + " samples");
+  const std::vector<AttrCall> calls = parse_calls(text, kKey);
+  const Transformed whole(set, transforms_of(calls), seed, train);
+  std::vector<TransformStep> steps;
+  for (size_t k = 0; k <= calls.size(); ++k) {
+    TransformStep step;
+    if (k > 0) step.text = calls[k - 1].name;
+    if (k > 0)
+      for (const auto& [name, value] : calls[k - 1].attrs) step.text += " " + name + "=" + value;
+    std::vector<char> target;
+    step.item = whole.upto(k, epoch, row, target);
+    steps.push_back(std::move(step));
+  }
+  return steps;
 }
 
 }  // namespace tenon::data

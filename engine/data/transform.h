@@ -67,4 +67,14 @@ const Registry<TransformDef>& transforms();
 /// not.
 Split transformed(const Split& split, const std::string& list, uint64_t seed);
 
+/// A sample on its way through a list of transforms: as it is, then behind each of them.
+struct TransformStep {
+  std::string text;  ///< "random_crop padding=4"; empty: the sample as it is
+  Item item;
+};
+/// As a run of this seed sees the row in an epoch, in training or in the test. Throws as transformed(), and for a row
+/// that is not there.
+std::vector<TransformStep> transform_steps(const std::shared_ptr<const Dataset>& set, const std::string& list,
+                                           uint64_t seed, bool train, int64_t row, int64_t epoch);
+
 }  // namespace tenon::data

@@ -1,4 +1,4 @@
-// A recommender and a time series: generated data unless other arrays are named.
+// A recommender, a time series and sounds: generated data unless other arrays are named.
 #include "engine/data/dataset.h"
 #include "engine/spec/chain.h"
 #include "engine/templates/templates.h"
@@ -90,7 +90,41 @@ Template series() {
   return t;
 }
 
-const bool registered_more = register_template("recommender", recommender) && register_template("series", series);
+/// A small convolutional network over spectrograms.
+ModelSpec sound_net(const Shape& picture, I classes) {
+  Chain c("sounds", {picture[0], picture[1], picture[2]});
+  I channels = 16;
+  for (const char* k : {"0", "1", "2"}) {
+    c.add(std::string("conv") + k, "Conv2d",
+          {{"out_channels", channels}, {"kernel_size", std::vector<I>{3, 3}}, {"padding", std::vector<I>{1, 1}}})
+        .add(std::string("bn") + k, "BatchNorm2d")
+        .add(std::string("relu") + k, "ReLU")
+        .add(std::string("pool") + k, "MaxPool2d", {{"kernel_size", std::vector<I>{2, 2}}});
+    channels *= 2;
+  }
+  return c.add("mean", "AdaptiveAvgPool2d", {{"output_size", std::vector<I>{1, 1}}})
+      .add("flat", "Flatten")
+      .add("head", "Linear", {{"out_features", classes}})
+      .done();
+}
+
+Template sounds() {
+  Template t{.title = "Tells sounds apart by their spectrograms; without some of yours generated tones"};
+  t.own_data = {Template::OwnData::Place::folder, "sounds (WAV), one folder a class"};
+  t.model = sound_net({1, 40, 98}, 3);
+  set_keys(t.recipe, {{"data.dataset", "audio-folder"},
+                      {"data.batch_size", "16"},
+                      {"data.transforms", "shift; log_mel; normalise mean=-4 std=4"},
+                      {"epochs", "6"},
+                      {"optimizer.type", "adamw"},
+                      {"optimizer.lr", "0.003"},
+                      {"schedule.type", "one_cycle"}});
+  t.fit = [](const Recipe&, const data::Dataset& train) { return sound_net(train.input().shape, train.classes()); };
+  return t;
+}
+
+const bool registered_more = register_template("sounds", sounds) && register_template("recommender", recommender) &&
+                             register_template("series", series);
 
 }  // namespace
 }  // namespace tenon

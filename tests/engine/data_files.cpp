@@ -4,7 +4,10 @@
 #include <archive_entry.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "engine/data/tabular.h"
+#include "engine/data/wav.h"
 #include "engine/formats/npy.h"
 #include "engine/ops/create.h"
 
@@ -46,6 +49,13 @@ void make_files(const std::string& kind, const Folder& dir) {
     for (int i = 0; i < 26; ++i)
       write(dir.file(std::string(i % 2 ? "cats" : "dogs") + "/" + std::to_string(i) + ".png"),
             png_bytes(picture(i, 10 + i % 5)));
+  } else if (kind == "audio-folder") {
+    for (int i = 0; i < 20; ++i) {
+      Sound sound{i % 3 ? 8000 : 16000, {}};
+      for (int t = 0; t < (i % 4 ? 800 : 2600) * (i % 3 ? 1 : 2); ++t)
+        sound.samples.push_back(static_cast<float>(0.5 * std::sin((i % 2 ? 0.9 : 0.3) * (t + i) / (i % 3 ? 1 : 2))));
+      write(dir.file(std::string(i % 2 ? "high" : "low") + "/" + std::to_string(i) + ".wav"), wav_bytes(sound));
+    }
   } else if (kind == "csv") {
     write(dir.file("table.csv"), example_csv(3).substr(0, 4000));
   } else if (kind == "npy") {

@@ -99,14 +99,14 @@ TEST(EveryKind, SaysWhatIsMissing) {
 TEST(Csv, ReadsQuotesSeparatorsAndHeaders) {
   Table t = parse_csv("name;size\r\n\"a;b\";1\r\n\"say \"\"hi\"\"\";2\r\n", "t");
   EXPECT_EQ(t.columns, (std::vector<std::string>{"name", "size"}));
-  EXPECT_EQ(t.rows[0][0], "a;b");
-  EXPECT_EQ(t.rows[1][0], "say \"hi\"");
+  EXPECT_EQ(t.cell(0, 0), "a;b");
+  EXPECT_EQ(t.cell(1, 0), "say \"hi\"");
   t = parse_csv("1,2\n3,4", "t");
   EXPECT_EQ(t.columns[0], "column 1");
-  EXPECT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(t.rows(), 2);
   t = parse_csv("a\tb\n\"two\nlines\"\t\n", "t");
-  EXPECT_EQ(t.rows[0][0], "two\nlines");
-  EXPECT_EQ(t.rows[0][1], "");
+  EXPECT_EQ(t.cell(0, 0), "two\nlines");
+  EXPECT_EQ(t.cell(0, 1), "");
   EXPECT_SAYS(error_of([] { parse_csv("a,b\n1,2,3\n", "t.csv"); }), "t.csv, line 2: it has 3 fields");
   EXPECT_SAYS(error_of([] { parse_csv("a,b\n\"1,2\n3,4\n", "t.csv"); }), "line 2: a quoted field does not end");
   EXPECT_SAYS(error_of([] { parse_csv("a,b\n\"1\"x,2\n", "t.csv"); }), "behind a quoted field");
@@ -164,7 +164,7 @@ TEST(Images, ReadBackAndRefuseDamage) {
   EXPECT_EQ(back.pixels, image.pixels);
   EXPECT_EQ(parse_image(png, "a.png", 1).channels, 1);
   EXPECT_SAYS(error_of([&] { parse_image(png.substr(0, png.size() / 2), "a.png", 3); }), "a.png is damaged");
-  EXPECT_SAYS(error_of([] { parse_image("hello", "a.png", 3); }), "neither a JPEG nor a PNG");
+  EXPECT_SAYS(error_of([] { parse_image("hello", "a.png", 3); }), "is no image of a kind that is read (JPEG, PNG, BMP");
   EXPECT_SAYS(error_of([] { parse_image("\xff\xd8\xff garbage", "a.jpg", 3); }), "a.jpg is damaged");
   // 65500 x 65500 pixels are claimed, and not allocated.
   std::string huge = png;

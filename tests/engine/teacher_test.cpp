@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/data/dataset.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
 #include "engine/train/task.h"

@@ -1,9 +1,15 @@
 // Own data: what a table or an array holds that is wrong is named by file and row, by every command that meets it.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 
+#include "core/file.h"
+#include "engine/data/image.h"
+#include "engine/data/wav.h"
 #include "engine/formats/npy.h"
 #include "engine/ops/create.h"
 #include "tests/journeys/tenon_process.h"
@@ -78,6 +84,90 @@ TEST(OwnData, an_infinity_in_a_row_of_an_array_is_named_by_that_row) {
   o = tenon({"data", project, "--json"});
   EXPECT_TRUE(has(o.out, "\"not_finite\":1")) << o.out;
   EXPECT_TRUE(has(o.out, "\"place\":\"row 120\"")) << o.out;
+}
+
+TEST(OwnData, a_table_is_divided_by_its_patients_and_says_so) {
+  Folder folder;
+  std::string text = "patient,day,dose,ill\n";
+  for (int i = 0; i < 90; ++i)
+    text += "p" + std::to_string(i % 18) + ",2024-01-" + (i / 4 < 9 ? "0" : "") + std::to_string(i / 4 + 1) + "," +
+            std::to_string(i * 7 % 31) + "," + (i % 3 ? "no" : "yes") + "\n";
+  std::ofstream(folder / "t.csv") << text;
+  const std::string project = folder / "p.tenon";
+  Outcome o = tenon({"new", project, "--template", "tabular", "--data", folder / "t.csv", "--set", "data.split=group",
+                     "--set", "data.split_by=patient", "--set", "epochs=1"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "Split by group, column patient: 4 of 18 groups are kept for the test; 20 of 90")) << o.out;
+  o = tenon({"train", project});
+  EXPECT_EQ(o.status, 0) << o.err;
+  o = tenon({"data", project, "--set", "data.split=time", "--set", "data.split_by=day"});
+  EXPECT_TRUE(has(o.out, "the training set ends with 2024-01-18, the test begins with 2024-01-19")) << o.out << o.err;
+  o = tenon({"data", project, "--set", "data.split_by=pateint"});
+  EXPECT_EQ(o.status, 2);
+  EXPECT_TRUE(has(o.err, "data.split_by = \"pateint\"")) << o.err;
+  EXPECT_TRUE(has(o.err, "did you mean patient")) << o.err;
+}
+
+TEST(OwnData, a_folder_of_sounds_is_trained_on_and_each_transform_is_seen) {
+  Folder folder;
+  for (int i = 0; i < 24; ++i) {
+    data::Sound sound{8000, {}};
+    for (int t = 0; t < 6000; ++t)
+      sound.samples.push_back(static_cast<float>(0.4 * std::sin((i % 2 ? 0.8 : 0.2) * (t + i))));
+    const std::string dir = folder / (i % 2 ? "high" : "low");
+    std::filesystem::create_directories(dir);
+    write_file(dir + "/" + std::to_string(i) + ".wav", data::wav_bytes(sound));
+  }
+  const std::string project = folder / "p.tenon";
+  Outcome o =
+      tenon({"new", project, "--template", "sounds", "--data", folder / "", "--set", "data.rate=8000", "--set",
+             "data.length=6000", "--set", "data.transforms=shift most=200; log_mel rate=8000", "--set", "epochs=6"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "Sounds are read at 8000 samples a second and 6000 samples long")) << o.out;
+  o = tenon({"train", project});
+  ASSERT_EQ(o.status, 0) << o.err;
+  o = tenon({"eval", project, "--json"});
+  EXPECT_TRUE(has(o.out, "accuracy")) << o.out << o.err;
+  o = tenon({"data", project, "--transforms", "3", "--epoch", "1", "-o", folder / "steps", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto steps = o.json();
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].at("shape"), nlohmann::json({1, 6000}));
+  EXPECT_EQ(steps[2].at("shape"), nlohmann::json({1, 40, 36}));
+  for (const char* name : {"0-as-it-is.png", "1-shift.png", "2-log_mel.png"})
+    EXPECT_GT(data::read_image(folder / (std::string("steps/") + name), 1).width, 8) << name;
+  const Outcome again = tenon({"data", project, "--transforms", "3", "--epoch", "1", "--json"}),
+                other = tenon({"data", project, "--transforms", "3", "--epoch", "2", "--json"});
+  EXPECT_EQ(again.out, o.out);
+  EXPECT_NE(other.out, o.out) << "another epoch shifts otherwise";
+}
+
+TEST(OwnData, the_batch_of_any_step_is_found_again) {
+  Folder folder;
+  const std::string project = folder / "p.tenon";
+  Outcome o = tenon({"new", project, "--template", "spirals", "--set", "data.samples=96", "--set", "data.batch_size=32",
+                     "--set", "epochs=3"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  ASSERT_EQ(tenon({"train", project, "--run", "r"}).status, 0);
+  // An epoch of three steps sees every sample once, and each epoch in another order.
+  std::vector<std::vector<int64_t>> batches;
+  std::set<int64_t> first;
+  for (int step = 1; step <= 6; ++step) {
+    o = tenon({"data", project, "--step", std::to_string(step), "--json"});
+    ASSERT_EQ(o.status, 0) << o.err;
+    batches.emplace_back();
+    for (const auto& line : o.json()) {
+      EXPECT_EQ(line.at("epoch"), (step - 1) / 3);
+      batches.back().push_back(line.at("sample"));
+    }
+    if (step <= 3) first.insert(batches.back().begin(), batches.back().end());
+  }
+  size_t seen = 0;
+  for (int i = 0; i < 3; ++i) seen += batches[static_cast<size_t>(i)].size();
+  EXPECT_EQ(seen, first.size());
+  EXPECT_NE(batches[0], batches[3]);
+  o = tenon({"data", project, "--step", "4000"});
+  EXPECT_NE(o.status, 0);
 }
 
 }  // namespace

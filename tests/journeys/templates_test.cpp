@@ -29,6 +29,7 @@ const std::vector<Case>& cases() {
       {"byte-lstm", 40, 0.75, {"data.context=32", "data.batch_size=8", "schedule.warmup_steps=5"}},
       {"recommender", 150, 0.97, {"data.samples=20000"}},
       {"series", 80, 0.6, {"data.samples=1000"}},
+      {"sounds", 60, 0.7, {}},
       {"u-net", 40, 0.8, {"data.samples=200", "data.batch_size=8"}},
       // A deep network in a few steps: it learns the same few images.
       {"resnet18",

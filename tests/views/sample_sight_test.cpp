@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/data/dataset.h"
+#include "views/shared/sample_picture.h"
 
 namespace tenon::views {
 namespace {
@@ -103,8 +104,8 @@ TEST(SampleSight, a_segmentation_has_its_mask_and_what_it_was_taken_for_in_the_s
 TEST(SampleSight, large_pictures_are_made_small) {
   Results r = of(std::make_shared<Pictures>(0, 1, true, 200));
   const SampleSight s = sight_of(r, prediction_at(0));
-  EXPECT_EQ(s.input.width, SampleSight::kSide);
-  EXPECT_EQ(s.input.height, 200 * SampleSight::kSide / 202);
+  EXPECT_EQ(s.input.width, kSampleSide);
+  EXPECT_EQ(s.input.height, 200 * kSampleSide / 202);
   EXPECT_EQ(s.target.height, s.input.height);
 }
 

@@ -15,25 +15,13 @@ namespace {
 
 std::string sample_type(const Meta& m) { return fmt::format("{} {}", name(m.dtype), to_string(m.shape)); }
 
-/// The class, or up to eight values; of larger targets what they are.
-std::string shown_target(const data::Dataset& set, const Tensor& y, int64_t i) {
-  const Meta one = set.target();
-  const int64_t n = one.shape.product();
-  if (one.dtype == DType::i64 && n == 1) return set.class_name(y.data<int64_t>()[i]);
-  if (one.dtype != DType::f32 || n > 8) return sample_type(one);
-  std::string text;
-  for (int64_t k = 0; k < n; ++k) text += (k ? ", " : "") + format_value(y.data<float>()[i * n + k]);
-  return text;
-}
-
 /// The rows that were asked for, and the first ones.
 void take_samples(const data::Dataset& set, bool train, std::vector<int64_t> rows, int64_t most, DataLook& look) {
   std::erase_if(rows, [&](int64_t row) { return row >= set.size(); });
   for (int64_t row = 0; row < std::min(most, set.size()); ++row)
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
   for (int64_t row : rows) {
-    const data::Batch b = data::fetch(set, {row});
-    look.samples.push_back({train, row, shown_target(set, b.y, 0), set.source(row)});
+    look.samples.push_back({train, row, target_text(set, row), set.source(row)});
   }
 }
 
@@ -47,12 +35,30 @@ Table::Cell count_cell(int64_t n) { return Table::Cell::number(static_cast<doubl
 
 }  // namespace
 
-DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data::SurveyProgress& progress,
-                 const std::vector<int64_t>& rows) {
+std::string target_text(const data::Dataset& set, int64_t row) {
+  const Tensor y = data::fetch(set, {row}).y;
+  const Meta one = set.target();
+  const int64_t n = one.shape.product();
+  if (one.dtype == DType::i64 && n == 1) return set.class_name(y.data<int64_t>()[0]);
+  if (one.dtype != DType::f32 || n > 8) return sample_type(one);
+  std::string text;
+  for (int64_t k = 0; k < n; ++k) text += (k ? ", " : "") + format_value(y.data<float>()[k]);
+  return text;
+}
+
+bool is_small(const DataLook& l) {
+  constexpr int64_t kMostValues = int64_t{1} << 27;
+  return (l.train_samples + l.test_samples) * l.split->train->input().shape.product() <= kMostValues;
+}
+
+DataLook look_at(const Recipe& of, int64_t samples, const std::vector<int64_t>& rows) {
   Recipe recipe = of;
   recipe.set("data.transforms", "");
-  const data::Split split = open_data(recipe);
+  const auto opened = std::make_shared<const data::Split>(open_data(recipe));
+  const data::Split& split = *opened;
   DataLook look;
+  look.split = opened;
+  look.recipe = std::make_shared<const Recipe>(of);
   look.dataset = recipe.text("data.dataset");
   look.dir = recipe.text("data.dir");
   look.task = split.train->task();
@@ -63,18 +69,25 @@ DataLook look_at(const Recipe& of, Reading reading, int64_t samples, const data:
   look.remarks = split.remarks;
   take_samples(*split.train, true, rows, samples, look);
   take_samples(*split.test, false, {}, samples, look);
-  const int64_t values = (look.train_samples + look.test_samples) * split.train->input().shape.product();
-  if (reading == Reading::opened || (reading == Reading::if_small && values > kSmallData)) return look;
-  look.survey = data::survey(split, progress);
-  look.remarks = look.survey->remarks;
-  look.classes = count_classes(split);
   return look;
+}
+
+void read_all(DataLook& look, const data::SurveyProgress& progress) {
+  look.survey = data::survey(*look.split, progress);
+  look.remarks = look.survey->remarks;
+  look.classes = count_classes(*look.split);
 }
 
 std::string data_text(const DataLook& l) {
   const std::string of = l.dir.empty() ? "" : " " + tr("of {}", std::filesystem::path(l.dir).filename().string());
   return fmt::format("{}{} · {} · {} · {}", l.dataset, of, l.task, tr("inputs {}", l.input),
                      tr("targets {}", l.target));
+}
+
+std::string split_text(const DataLook& l) {
+  for (const data::Remark& r : l.remarks)
+    if (r.id == "split") return r.text;
+  return {};
 }
 
 Table splits_table(const DataLook& l) {

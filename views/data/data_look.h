@@ -31,18 +31,24 @@ struct DataLook {
     data::Source source;
   };
   std::vector<Sample> samples;
+  std::shared_ptr<const data::Split> split;  ///< what was looked at
+  std::shared_ptr<const Recipe> recipe;      ///< whose data it is
 };
 
-/// Whether every sample is read.
-enum class Reading : uint8_t { opened, all, if_small };
-/// Values in all samples up to which Reading::if_small reads them: about a second.
-inline constexpr int64_t kSmallData = int64_t{1} << 27;
+/// Whether every sample of these is read by itself: it takes about a second.
+bool is_small(const DataLook& look);
 
-/// Opens the data of a recipe and looks at them. Throws Error as opening them does, and "cancelled". The first
-/// `samples` of each split are listed; with `rows` those of the training set before them.
-DataLook look_at(const Recipe& recipe, Reading reading, int64_t samples, const data::SurveyProgress& progress = {},
-                 const std::vector<int64_t>& rows = {});
+/// Opens the data of a recipe. Throws Error as opening them does. The first `samples` of each split are listed; with
+/// `rows` those of the training set before them.
+DataLook look_at(const Recipe& recipe, int64_t samples, const std::vector<int64_t>& rows = {});
+/// Reads every sample, for the survey and the classes. Throws Error naming a sample that cannot be read, and
+/// "cancelled".
+void read_all(DataLook& look, const data::SurveyProgress& progress = {});
 
+/// How the samples were divided into training and test; empty where the files say it.
+std::string split_text(const DataLook& look);
+/// The class of a row, or up to eight values; of larger targets what they are.
+std::string target_text(const data::Dataset& set, int64_t row);
 /// "csv of titanic.csv: classification, inputs f32 [12], targets i64 []".
 std::string data_text(const DataLook& look);
 /// A row a split: samples, and of a survey the range, mean and deviation of the inputs' values.

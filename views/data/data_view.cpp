@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "engine/train/recipe.h"
+#include "projects/time_travel.h"
 #include "views/frame/table_list.h"
 
 namespace tenon::views {
@@ -22,12 +23,31 @@ std::string data_keys(const Recipe& recipe) {
     if (def.name.starts_with("data.")) keys += "\n" + def.name + "=" + attr_text(recipe.at(def.name));
   return keys;
 }
+
+struct Read {
+  std::shared_ptr<const DataLook> look;
+  QString error;
+};
+template <class F>
+std::shared_ptr<Read> looked(const F& look) {
+  auto r = std::make_shared<Read>();
+  try {
+    r->look = std::make_shared<const DataLook>(look());
+  } catch (const Error& e) {
+    r->error = QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint()));
+  }
+  return r;
+}
 }  // namespace
 
 DataView::DataView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def, bench, parent) {
   build();
-  connect(&bench, &Bench::recipe_changed, this, &DataView::refresh);
-  connect(&bench, &Bench::project_changed, this, &DataView::refresh);
+  for (auto change : {&Bench::recipe_changed, &Bench::project_changed})
+    connect(&bench, change, this, [this] {
+      of_run_.reset();
+      batch_.clear();
+      refresh();
+    });
   connect(&bench, &Bench::samples_asked, this, &DataView::show_samples);
   refresh();
 }
@@ -41,10 +61,12 @@ void DataView::build() {
   const struct {
     const char* name;
     QString text, tip;
-  } pages[] = {{"data.page.found", tr("Found"), tr("How the files were read, and what looks wrong in them")},
-               {"data.page.samples", tr("Samples"), tr("The first samples of each split, and where they come from")},
-               {"data.page.classes", tr("Classes"), tr("How often each class is a target")}};
-  for (int i = 0; i < 3; ++i)
+  } pages[] = {
+      {"data.page.found", tr("Found"), tr("How the files were read, and what looks wrong in them")},
+      {"data.page.samples", tr("Samples"), tr("The first samples of each split, and where they come from")},
+      {"data.page.classes", tr("Classes"), tr("How often each class is a target")},
+      {"data.page.transforms", tr("Transforms"), tr("A sample as it is and behind each transform of the recipe")}};
+  for (int i = 0; i < 4; ++i)
     page_buttons_.push_back(bar->add_page(pages[i].name, pages[i].text, pages[i].tip, [this, i] { show_page(i); }));
   of_classes_ = page_buttons_[2];
   bar->add_stretch();
@@ -64,6 +86,10 @@ void DataView::build() {
   said_ = new ElidedLabel({}, words);
   said_->setObjectName("data.said");
   lines->addWidget(said_);
+  divided_ = new ElidedLabel({}, words);
+  divided_->setObjectName("data.divided");
+  set_style(divided_, "voice", "secondary");
+  lines->addWidget(divided_);
   fault_ = new ElidedLabel({}, words);
   fault_->setObjectName("data.fault");
   set_style(fault_, "voice", "bad");
@@ -90,6 +116,14 @@ QWidget* DataView::make_pages(QWidget* parent) {
   remarks_ = list("data.remarks", tr("What was found in the data"));
   samples_ = list("data.samples", tr("Samples of the data"));
   classes_ = list("data.classes", tr("Classes of the data"));
+  transforms_ = new TransformsPage(bench_, pages_);
+  pages_->addWidget(transforms_);
+  connect(samples_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& at) {
+    const Table shown = samples_->shown();
+    if (!at.isValid() || at.row() >= static_cast<int>(shown.rows.size())) return;
+    const auto& cells = shown.rows[static_cast<size_t>(at.row())].cells;
+    transforms_->show_sample(cells[3].text == views::tr("training"), static_cast<int64_t>(cells[0].key));
+  });
   show_page(0);
   return pages_;
 }
@@ -117,6 +151,18 @@ std::vector<Command> DataView::commands() {
   return {page("data.found", tr_later("Data: how the files were read, and what looks wrong"), 0),
           page("data.samples", tr_later("Data: samples and where they come from"), 1),
           page("data.classes", tr_later("Data: classes"), 2),
+          page("data.transforms", tr_later("Data: a sample before and after each transform"), 3),
+          {.id = "data.batch",
+           .title = tr_later("The samples of this step"),
+           .menu = "Run",
+           .icon = "table",
+           .run = [this, show] { show(), show_batch(); },
+           .enabled = [this] { return chosen_step() > 0; },
+           .text =
+               [this] {
+                 return chosen_step() > 0 ? tr("The samples of step %1").arg(chosen_step())
+                                          : tr("The samples of this step");
+               }},
           {.id = "data.choose_file",
            .title = tr_later("Learn from another file…"),
            .menu = "Model",
@@ -149,6 +195,34 @@ void DataView::choose(bool folder) {
   bench_.set_recipe(r);
 }
 
+int64_t DataView::chosen_step() const {
+  if (!bench_.shown()) return 0;
+  const Selection& s = bench_.bus.current();
+  const bool chosen = s.kind == Selection::Kind::step && s.document == Document::kProject;
+  return std::min(chosen ? s.id : bench_.shown_steps(), bench_.shown_steps());
+}
+
+void DataView::show_batch() {
+  const int64_t step = chosen_step();
+  if (step < 1) return;
+  bench_.jobs.start(
+      "data.batch", tr("Find the samples of step %1").arg(step),
+      [project = bench_.project(), run = bench_.shown_run(), step](const Jobs::Report& report,
+                                                                   const std::atomic<bool>&) {
+        return projects::batch_of(*project, run, step, report);
+      },
+      [this, run = *bench_.shown()](const projects::StepBatch& batch) {
+        of_run_ = std::make_shared<const Recipe>(Recipe::from_json(run.recipe_after(batch.step - 1)));
+        batch_ = tr("step %1 of run %2, epoch %3")
+                     .arg(QString::number(batch.step), QString::fromStdString(run.name), QString::number(batch.epoch));
+        transforms_->set_epoch(batch.epoch);
+        show_samples(batch.rows);
+      },
+      [this](const QString& message, const QString& hint) {
+        bench_.fail(tr("The samples of the step cannot be found"), message, hint);
+      });
+}
+
 void DataView::show_samples(const std::vector<int64_t>& rows) {
   asked_ = rows;
   read_of_.clear();
@@ -176,53 +250,75 @@ void DataView::refresh() {
 
 void DataView::read(bool all) {
   if (!bench_.has_project() || !bench_.contents().recipe_fault.empty()) return;
-  const std::string of = bench_.file().toStdString() + "\n" + data_keys(bench_.recipe());
+  const std::string of = bench_.file().toStdString() + "\n" + data_keys(recipe());
   if (of == read_of_ && (!all || read_all_)) return;
+  const bool opened = of == read_of_ && look_;
   read_of_ = of;
   read_all_ = all;
-  struct Read {
-    std::shared_ptr<const DataLook> look;
-    QString error;
-  };
+  if (opened) return read_samples();
+  bench_.jobs.cancel_tag("data.samples");
   bench_.jobs.start(
       "data", tr("Look at the data"),
-      [recipe = bench_.recipe(), all, rows = asked_](const Jobs::Report& report, const std::atomic<bool>&) {
-        Read r;
-        try {
-          r.look = std::make_shared<const DataLook>(
-              look_at(recipe, all ? Reading::all : Reading::if_small, kSamples, report, rows));
-        } catch (const Error& e) {
-          r.error = QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint()));
-        }
-        return std::make_shared<Read>(std::move(r));
+      [recipe = recipe(), rows = asked_](const Jobs::Report&, const std::atomic<bool>&) {
+        return looked([&] { return look_at(recipe, kSamples, rows); });
       },
       [this, of](const std::shared_ptr<Read>& r) {
         if (of != read_of_) return;
-        fault_->set_text(r->error);
-        fault_->setVisible(!r->error.isEmpty());
+        show_fault(r->error);
         take(r->look);
+        if (look_ && (read_all_ || is_small(*look_))) read_samples();
       });
   set_waiting(
       bench_.jobs, [](const Jobs::State& job) { return job.tag == "data"; }, tr("what the next run learns from"),
       [this] { read_of_.clear(); });
 }
 
+/// What is told without it stands there already: on a large table that is there within a second.
+void DataView::read_samples() {
+  bench_.jobs.start(
+      "data.samples", tr("Read every sample of the data"),
+      [look = look_](const Jobs::Report& report, const std::atomic<bool>&) {
+        return looked([&] {
+          DataLook whole = *look;
+          read_all(whole, report);
+          return whole;
+        });
+      },
+      [this, of = read_of_](const std::shared_ptr<Read>& r) {
+        if (of != read_of_) return;
+        show_fault(r->error);
+        if (r->look) take(r->look);
+      });
+}
+
+void DataView::show_fault(const QString& fault) {
+  fault_->set_text(fault);
+  fault_->setVisible(!fault.isEmpty());
+}
+
 void DataView::take(std::shared_ptr<const DataLook> look) {
+  const bool same_samples = look_ && look && look_->split == look->split;
   look_ = std::move(look);
   set_empty(false);
-  for (TableList* list : {splits_, remarks_, samples_, classes_}) list->set_table({});
+  for (TableList* list : {splits_, remarks_, classes_}) list->set_table({});
+  if (!same_samples) samples_->set_table({});
   splits_->setVisible(look_ != nullptr);
   all_->setVisible(look_ && !look_->survey);
-  said_->set_text(look_ ? QString::fromStdString(data_text(*look_)) : tr("The data cannot be opened."));
+  const QString first = batch_.isEmpty() ? QString() : batch_ + " · ";
+  said_->set_text(look_ ? first + QString::fromStdString(data_text(*look_)) : tr("The data cannot be opened."));
   of_classes_->setVisible(look_ && !look_->classes.empty());
+  const std::string divided = look_ ? split_text(*look_) : std::string();
+  divided_->set_text(QString::fromStdString(divided));
+  divided_->setVisible(!divided.empty());
+  transforms_->set_data(look_);
   if (!look_) return;
   if (look_->classes.empty() && pages_->currentIndex() == 2) show_page(0);
   splits_->set_table(splits_table(*look_));
   remarks_->set_table(remarks_table(*look_));
   remarks_->say_when_empty(look_->survey ? tr("Nothing looks wrong: every sample was read.")
                                          : tr("Nothing looks wrong so far. Read every sample looks at all of them."));
-  samples_->set_table(samples_table(*look_));
-  if (!asked_.empty()) samples_->setCurrentIndex(samples_->model()->index(0, 0));
+  if (!same_samples) samples_->set_table(samples_table(*look_));
+  if (!same_samples && !asked_.empty()) samples_->setCurrentIndex(samples_->model()->index(0, 0));
   classes_->set_table(classes_table(*look_));
   splits_->setFixedHeight(splits_->horizontalHeader()->sizeHint().height() + 2 * splits_->rowHeight(0) + 2);
 }
@@ -237,7 +333,7 @@ const bool registered_data_view = register_view<DataView>(
      .shows = nullptr,
      .help = {tr_later("What the next run learns from: how its files were read, what was taken for granted, and what "
                        "looks wrong in them, each with the file and the row. Classes and samples have pages of their "
-                       "own."),
+                       "own; Transforms shows a sample as it is and behind each transform of the recipe."),
               tr_later("Choose another file or folder; Read every sample finds what is doubled, what both splits hold, "
                        "and values that are not finite. Small data are read by themselves."),
               tr_later("Tab goes from list to list, Up and Down choose a row.")}});

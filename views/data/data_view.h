@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "views/data/data_look.h"
+#include "views/data/transforms_view.h"
 #include "views/frame/table_list.h"
 #include "views/frame/view.h"
 
@@ -31,18 +32,28 @@ class DataView : public View {
   /// Opens the data anew where what they hang on has changed, away from the UI thread. `all` reads every sample,
   /// however many there are.
   void read(bool all);
+  void read_samples();
   void take(std::shared_ptr<const DataLook> look);
+  void show_fault(const QString& fault);
   void show_page(int page);
   void choose(bool folder);
+  /// The samples of the step that is chosen, or of the last one, in the epoch in which it saw them: of the data that
+  /// the run learnt from, until the recipe or the project is another.
+  void show_batch();
+  int64_t chosen_step() const;
+  const Recipe& recipe() const { return of_run_ ? *of_run_ : bench_.recipe(); }
   /// Lists these rows of the training set first, and brings the first one into sight.
   void show_samples(const std::vector<int64_t>& rows);
 
   std::shared_ptr<const DataLook> look_;
   std::string read_of_;  ///< what look_ was made of; empty: it is to be made anew
   bool read_all_ = false;
-  std::vector<int64_t> asked_;  ///< rows of the training set that are listed first
-  ElidedLabel *said_, *fault_;
+  std::shared_ptr<const Recipe> of_run_;  ///< instead of the next run's
+  QString batch_;                         ///< whose samples are listed first: "step 12 of run r, epoch 0"
+  std::vector<int64_t> asked_;            ///< rows of the training set that are listed first
+  ElidedLabel *said_, *divided_, *fault_;
   TableList *splits_, *remarks_, *classes_, *samples_;
+  TransformsPage* transforms_;
   QStackedWidget* pages_;
   QToolButton *all_, *of_classes_;
   std::vector<QToolButton*> page_buttons_;

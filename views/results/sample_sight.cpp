@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/data/dataset.h"
-#include "views/shared/tokens.h"
+#include "views/shared/sample_picture.h"
 
 namespace tenon::views {
 
@@ -14,70 +14,6 @@ using projects::Results;
 
 namespace {
 constexpr size_t kBefore = 48, kAfter = 32;  // bytes of text
-
-bool is_picture(const Meta& m) {
-  return m.dtype == DType::f32 && m.shape.n == 3 && (m.shape[0] == 1 || m.shape[0] == 3) && m.shape[1] >= 4 &&
-         m.shape[2] >= 4;
-}
-
-/// The sizes at which a picture's longer side is no longer than kSide.
-std::pair<int64_t, int64_t> fitted(int64_t h, int64_t w) {
-  const int64_t most = std::max(h, w);
-  if (most <= SampleSight::kSide) return {h, w};
-  return {std::max<int64_t>(1, h * SampleSight::kSide / most), std::max<int64_t>(1, w * SampleSight::kSide / most)};
-}
-
-/// Values that are shown from black to white: 0 to 1 where all of them lie there, else from the least to the largest,
-/// for data sets shift and scale their values as they please.
-struct Levels {
-  float low = 0, high = 1;
-  explicit Levels(const float* values, int64_t n) {
-    float least = INFINITY, most = -INFINITY;
-    for (int64_t i = 0; i < n; ++i)
-      if (std::isfinite(values[i])) least = std::min(least, values[i]), most = std::max(most, values[i]);
-    if (least >= 0 && most <= 1) return;
-    if (most > least) low = least, high = most;
-  }
-  uint8_t byte(float v) const {
-    return std::isfinite(v) ? static_cast<uint8_t>(std::lround(255 * std::clamp((v - low) / (high - low), 0.f, 1.f)))
-                            : 0;
-  }
-};
-
-Image picture(const float* planes, const Shape& s, const Levels& levels) {
-  const auto [h, w] = fitted(s[1], s[2]);
-  Image out{h, w, s[0], std::vector<uint8_t>(static_cast<size_t>(h * w * s[0]))};
-  std::vector<float> plane(static_cast<size_t>(h * w));
-  for (int64_t c = 0; c < s[0]; ++c) {
-    data::resize_plane(planes + c * s[1] * s[2], s[1], s[2], plane.data(), h, w);
-    for (int64_t i = 0; i < h * w; ++i)
-      out.pixels[static_cast<size_t>(i * s[0] + c)] = levels.byte(plane[static_cast<size_t>(i)]);
-  }
-  return out;
-}
-
-/// The first class, most often the ground, is dark; the others have the colours of series, further ones a shade of
-/// them.
-Rgb class_color(int64_t c) {
-  if (c < 0) return color(Ink::bad, ThemeName::light);
-  if (c == 0) return color(Ink::line, ThemeName::dark);
-  Rgb out = color(static_cast<Ink>(static_cast<int>(Ink::series0) + static_cast<int>((c - 1) % 8)), ThemeName::dark);
-  for (int64_t i = (c - 1) / 8 % 3; i > 0; --i)
-    out = {static_cast<uint8_t>(out.r * 2 / 3), static_cast<uint8_t>(out.g * 2 / 3),
-           static_cast<uint8_t>(out.b * 2 / 3)};
-  return out;
-}
-
-Image mask(const int64_t* classes, int64_t height, int64_t width) {
-  const auto [h, w] = fitted(height, width);
-  Image out{h, w, 3, {}};
-  for (int64_t y = 0; y < h; ++y)
-    for (int64_t x = 0; x < w; ++x) {
-      const Rgb c = class_color(classes[y * height / h * width + x * width / w]);
-      out.pixels.insert(out.pixels.end(), {c.r, c.g, c.b});
-    }
-  return out;
-}
 
 /// A text that can be read on one line: breaks and tabs as signs, bytes that are no UTF-8 as U+FFFD.
 std::string readable(const std::string& text) {
@@ -127,7 +63,7 @@ void look_at_text(SampleSight& sight, const Results& r, const Prediction& p, con
 }  // namespace
 
 SampleSight::Kind SampleSight::kind(const data::Dataset& set) {
-  if (is_picture(set.input())) return Kind::picture;
+  if (is_picture(set.input()) || is_sound(set.input())) return Kind::picture;
   return set.task() == "language" ? Kind::text : Kind::none;
 }
 
@@ -140,16 +76,16 @@ SampleSight sight_of(const Results& results, const Prediction& p) {
   if (kind == SampleSight::Kind::text) return look_at_text(sight, results, p, b), sight;
   const Shape shape = results.data->input().shape, target = results.data->target().shape;
   const Levels levels(b.x.data<float>(), b.x.numel());
-  sight.input = picture(b.x.data<float>(), shape, levels);
+  sight.input = sample_picture(b.x.data<float>(), shape, levels);
   const auto answer = results.answers.find(p.row);
   if (results.task == "segmentation" && target.n == 2) {
-    sight.target = mask(b.y.data<int64_t>(), target[0], target[1]);
+    sight.target = mask_picture(b.y.data<int64_t>(), target[0], target[1]);
     if (answer != results.answers.end() && static_cast<int64_t>(answer->second.classes.size()) == target.product())
-      sight.answer = mask(answer->second.classes.data(), target[0], target[1]);
+      sight.answer = mask_picture(answer->second.classes.data(), target[0], target[1]);
   }
   if (results.task == "reconstruction" && answer != results.answers.end() &&
       static_cast<int64_t>(answer->second.values.size()) == shape.product())
-    sight.answer = picture(answer->second.values.data(), shape, levels);
+    sight.answer = sample_picture(answer->second.values.data(), shape, levels);
   return sight;
 }
 

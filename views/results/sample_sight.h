@@ -14,9 +14,8 @@ struct SampleSight {
   static Kind kind(const data::Dataset& set);
 
   /// The input; what was to come out of a segmentation, and what came, as colours of classes; what came out of a
-  /// reconstruction. Without pixels where there is none. No side is longer than kSide.
+  /// reconstruction. Without pixels where there is none. No side is longer than kSampleSide.
   data::Image input, target, answer;
-  static constexpr int64_t kSide = 96;
   /// What stood before the target with the largest loss, that target, what follows it, and what it was taken for.
   /// Breaks and tabs are signs, and a blank that stands alone is an underscore.
   std::string before, at, after, guess;

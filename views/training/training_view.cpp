@@ -158,7 +158,7 @@ void TrainingView::contextMenuEvent(QContextMenuEvent* e) {
   auto* menu = new QMenu(this);
   menu->setObjectName("training.menu");
   menu->setAttribute(Qt::WA_DeleteOnClose);
-  for (const char* id : {"run.branch", "run.spike", "run.nan"})
+  for (const char* id : {"run.branch", "run.spike", "run.nan", "data.batch"})
     if (auto* action = window()->findChild<QAction*>(id)) menu->addAction(action);
   menu->popup(e->globalPos());
 }

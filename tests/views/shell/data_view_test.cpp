@@ -2,13 +2,19 @@
 // a sample that was spoilt is found in its file.
 #include <gtest/gtest.h>
 
+#include <QComboBox>
+#include <QDir>
 #include <QLabel>
+#include <QListWidget>
+#include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
 
 #include "core/file.h"
+#include "engine/data/image.h"
 #include "engine/train/recipe.h"
 #include "projects/project.h"
+#include "projects/time_travel.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/details/details_model.h"
 #include "views/frame/table_list.h"
@@ -69,6 +75,7 @@ TEST_F(DataPage, a_table_is_looked_at_before_anything_is_trained) {
   press("data.page.samples");
   EXPECT_TRUE(cells("data.samples").contains("0 | own.csv, line 2 | even | training"))
       << cells("data.samples").toStdString();
+  until([&] { return !cells("data.classes").isEmpty(); });
   press("data.page.classes");
   EXPECT_TRUE(cells("data.classes").contains("even | 24 | 6")) << cells("data.classes").toStdString();
 
@@ -94,6 +101,78 @@ TEST_F(DataPage, a_project_without_files_says_that_its_samples_are_generated) {
   press("data.page.samples");
   EXPECT_TRUE(cells("data.samples").contains("generated"));
   EXPECT_TRUE(cells("data.splits").contains("training | "));
+}
+
+TEST_F(DataPage, a_sample_is_seen_before_and_after_each_transform) {
+  QDir(dir_.path()).mkpath("images/left");
+  QDir(dir_.path()).mkpath("images/right");
+  for (int i = 0; i < 20; ++i) {
+    data::Image image{16, 16, 3, std::vector<uint8_t>(16 * 16 * 3)};
+    for (size_t k = 0; k < image.pixels.size(); ++k) image.pixels[k] = static_cast<uint8_t>(k * 3 + 11 * i);
+    write_file(dir_.filePath(QString("images/%1/%2.png").arg(i % 2 ? "left" : "right").arg(i)).toStdString(),
+               data::png_bytes(image));
+  }
+  make_window();
+  file_ = dir_.filePath("p.tenon");
+  bench_->create(file_, "resnet18", dir_.filePath("images"));
+  until([&] { return bench_->has_project(); });
+  show();
+  until([&] { return said().contains("image-folder"); });
+  EXPECT_TRUE(window_->findChild<QLabel*>("data.divided")->accessibleName().contains("Split evenly"));
+  press("data.page.transforms");
+  auto* steps = window_->findChild<QListWidget*>("data.transforms.steps");
+  ASSERT_TRUE(steps);
+  until([&] { return steps->count() == 3; });
+  EXPECT_TRUE(steps->item(0)->text().startsWith("as it is\n[3, 32, 32]")) << steps->item(0)->text().toStdString();
+  EXPECT_TRUE(steps->item(1)->text().startsWith("random_crop padding=4"));
+  EXPECT_TRUE(steps->item(2)->text().startsWith("flip"));
+  const auto shown = [&](int i) { return steps->item(i)->icon().pixmap(96, 96).toImage(); };
+  const QImage plain = shown(0), cropped = shown(1);
+  EXPECT_FALSE(plain.isNull());
+  // In another epoch the crop is another, and the sample is the same.
+  auto* epoch = window_->findChild<QSpinBox*>("data.transforms.epoch");
+  auto* said = window_->findChild<QLabel*>("data.transforms.said");
+  EXPECT_TRUE(said->accessibleName().contains("epoch 0")) << said->accessibleName().toStdString();
+  bool other = false;
+  for (int e = 1; e <= 4 && !other; ++e) {
+    QTest::keyClick(epoch, Qt::Key_Up);
+    until([&] { return said->accessibleName().contains(QString("epoch %1").arg(e)); });
+    EXPECT_EQ(shown(0), plain);
+    other = shown(1) != cropped;
+  }
+  EXPECT_TRUE(other);
+  // A row of the samples' page is the one that is shown.
+  press("data.page.samples");
+  list("data.samples")->setCurrentIndex(list("data.samples")->model()->index(5, 0));
+  until([&] { return said->accessibleName().contains("sample 5"); });
+  // In the test nothing is random.
+  press("data.page.transforms");
+  window_->findChild<QComboBox*>("data.transforms.split")->setCurrentIndex(1);
+  until([&] { return said->accessibleName().startsWith("test sample"); });
+  EXPECT_EQ(shown(2), shown(0));
+  EXPECT_FALSE(epoch->isEnabled());
+}
+
+TEST_F(DataPage, the_samples_of_a_step_are_listed_as_the_run_saw_them) {
+  open_spirals();
+  show();
+  until([&] { return said().contains("spirals"); });
+  bench_->train({.set = {{"epochs", "1"}}});
+  until([&] { return !bench_->training() && bench_->shown_steps() > 2; });
+  bench_->select(Selection::step(2, "training"));
+  ASSERT_TRUE(window_->commands().run("data.batch"));
+  until([&] { return said().startsWith("step 2 of run"); });
+  const projects::StepBatch batch = projects::batch_of(*bench_->project(), bench_->shown_run(), 2);
+  ASSERT_FALSE(batch.rows.empty());
+  const Table shown = list("data.samples")->shown();
+  ASSERT_GE(shown.rows.size(), batch.rows.size());
+  for (size_t i = 0; i < batch.rows.size(); ++i)
+    EXPECT_EQ(static_cast<int64_t>(shown.rows[i].cells[0].key), batch.rows[i]) << i;
+  // The next run's data are back with the next change of its recipe.
+  Recipe r = bench_->recipe();
+  r.set("data.batch_size", "16");
+  bench_->set_recipe(r);
+  until([&] { return said().startsWith("spirals"); });
 }
 
 TEST_F(DataPage, without_a_project_there_is_one_sentence) {
