@@ -64,7 +64,7 @@ void compare_again(const RunInfo& info, TrainingSession& session, const AuditOpt
   Recipe other = session.recipe();
   for (const auto& [key, text] : options.set) other.set(key, text);
   for (const auto& [key, text] : options.set) other.check_used(key);
-  TrainingSession second(first->spec(), other);
+  TrainingSession second(session.spec(), other);
   second.load(state);
   const auto side = [&](TrainingSession& s, int count, std::string& name) {
     set_num_threads(count);

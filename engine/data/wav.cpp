@@ -139,8 +139,8 @@ Sound resampled(const Sound& sound, int64_t rate) {
   Sound out{rate, std::vector<float>(static_cast<size_t>(m))};
   for (int64_t i = 0; i < m; ++i) {
     const int64_t phase = i % up, middle = i * down / up;
-    const float* f = filters.data() + phase * taps;
-    if (phase >= kept) filter(phase, own.data()), f = own.data();
+    if (phase >= kept) filter(phase, own.data());
+    const float* f = phase >= kept ? own.data() : filters.data() + phase * taps;
     double sum = 0;
     for (int64_t k = std::max<int64_t>(0, half - middle); k < std::min(taps, n + half - middle); ++k)
       sum += static_cast<double>(f[k]) * static_cast<double>(sound.samples[static_cast<size_t>(middle + k - half)]);

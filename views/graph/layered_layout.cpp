@@ -11,7 +11,7 @@ namespace tenon::views {
 
 namespace {
 constexpr float kGap = 24, kTrack = 7, kEdge = 10;  // between ranks; between level lines; from those to a node
-constexpr float kGutter = 28, kStraight = 0.5f;
+constexpr float kRankGutter = 28, kStraight = 0.5f;
 constexpr int kMostTracks = 60;
 
 /// The level line of a net within the gap between two ranks, or that a column ends and another begins with.
@@ -151,7 +151,7 @@ class Drawer {
       while (lane < lane_ends.size() && lane < kMostLanes && lane_ends[lane].first >= top) ++lane;
       if (lane >= lane_ends.size()) lane_ends.resize(lane + 1);
       lane_ends[lane].first = std::max(lane_ends[lane].first, reach(r_.nets[n]).second);
-      lanes_[n] = right + kGutter + static_cast<float>(lane) * kTrack;
+      lanes_[n] = right + kRankGutter + static_cast<float>(lane) * kTrack;
     }
   }
 
@@ -218,7 +218,7 @@ class Drawer {
     if (options_.aspect <= 0 || any_beside_ || r_.ranks.size() < 4) return;
     TallPicture tall;
     tall.aspect = options_.aspect;
-    tall.gutter = 2 * kGutter;
+    tall.gutter = 2 * kRankGutter;
     tall.upto = {0};
     for (size_t k = 0; k < r_.ranks.size(); ++k) {
       tall.upto.push_back(tall.upto.back() + heights_[k] + height_of(gaps_[k + 1], true));
@@ -277,9 +277,9 @@ class Drawer {
       if (c < cuts_.size()) {
         const size_t lines = cut_by(gaps_[end]);
         feet_.push_back(y + kEdge);
-        gutters_.push_back(right + shift + kGutter);
+        gutters_.push_back(right + shift + kRankGutter);
         y += kEdge + static_cast<float>(lines) * kTrack;
-        at = right + shift + 2 * kGutter + static_cast<float>(lines) * kTrack;
+        at = right + shift + 2 * kRankGutter + static_cast<float>(lines) * kTrack;
       } else {
         gaps_.back().top = y;
         gaps_.back().height = height_of(gaps_.back(), false);

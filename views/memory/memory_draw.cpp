@@ -10,7 +10,7 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kGutter = 76, kAxisHeader = 24, kLegend = 28, kAxisLane = 16, kStrip = 44;
+constexpr float kMemoryGutter = 76, kAxisHeader = 24, kLegend = 28, kAxisLane = 16, kMemoryStrip = 44;
 
 /// Categories that share a hue with another meaning get a hatch as a second sign.
 bool hatched(Category c) { return c == Category::gradient || c == Category::workspace; }
@@ -23,7 +23,7 @@ void MemoryModel::draw_axes(Scene& scene, Box plot, double top) {
     float y = plot.bottom() - static_cast<float>(v / top) * plot.h;
     if (v > 0) scene.line({plot.x, y}, {plot.right(), y}, Ink::grid);
     if (y > plot.y + 4)
-      scene.text({4, y - 8, kGutter - 10, 16}, v == 0 ? "0" : format_bytes(v), Ink::secondary, Face::mono_small,
+      scene.text({4, y - 8, kMemoryGutter - 10, 16}, v == 0 ? "0" : format_bytes(v), Ink::secondary, Face::mono_small,
                  Align::right);
   }
 }
@@ -93,8 +93,8 @@ void MemoryModel::draw_blocks(Scene& scene, Box row) {
       live.push_back(&b);
       total += static_cast<double>(b.bytes);
     }
-  scene.text({4, row.y + row.h / 2 - 8, kGutter - 10, 16}, tr("{} blocks", live.size()), Ink::secondary, Face::small,
-             Align::right);
+  scene.text({4, row.y + row.h / 2 - 8, kMemoryGutter - 10, 16}, tr("{} blocks", live.size()), Ink::secondary,
+             Face::small, Align::right);
   scene.rect(row, Ink::raised, 1, 3);
   if (live.empty()) return;
   std::sort(live.begin(), live.end(), [](const Block* a, const Block* b) { return a->address < b->address; });
@@ -146,19 +146,19 @@ void MemoryModel::draw(Scene& scene) {
   if (shows_snapshot_) return snapshot_.draw(scene);
   if (!links_) return;
   Size size = scene.size();
-  axis_.x = kGutter;
-  axis_.w = std::max(size.w - kGutter - 12, 50.f);
+  axis_.x = kMemoryGutter;
+  axis_.w = std::max(size.w - kMemoryGutter - 12, 50.f);
   constexpr float kLeastPlot = 48;
-  float strip = size.h > 260 ? kStrip : 24, legend = kLegend;
-  Box lane{kGutter, kAxisHeader + 2, axis_.w, kAxisLane};
+  float strip = size.h > 260 ? kMemoryStrip : 24, legend = kLegend;
+  Box lane{kMemoryGutter, kAxisHeader + 2, axis_.w, kAxisLane};
   auto room = [&] { return size.h - lane.bottom() - 4 - legend - strip - 8; };
   if (room() < kLeastPlot) strip = 0;  // on a low canvas the plot stays: the tables say the rest
   if (room() < kLeastPlot) legend = 0;
-  Box plot{kGutter, lane.bottom() + 4, axis_.w, room()};
+  Box plot{kMemoryGutter, lane.bottom() + 4, axis_.w, room()};
   if (plot.h < 16) return;
   double top = std::max(peak_.total * 1.08, 1.0);
   draw_axes(scene, plot, top);
-  scene.text({4, lane.y, kGutter - 10, lane.h}, tr("lifetime"), Ink::secondary, Face::small, Align::right);
+  scene.text({4, lane.y, kMemoryGutter - 10, lane.h}, tr("lifetime"), Ink::secondary, Face::small, Align::right);
   scene.target(plot, {HitKind::plot, 0}, Cursor::cross);
   scene.clip({plot.x, 0, plot.w, plot.bottom()});
   draw_stack(scene, plot, top);
@@ -175,8 +175,8 @@ void MemoryModel::draw(Scene& scene) {
     scene.text({left ? peak_x - 8 - w : peak_x + 8, std::max(peak_y - 16, plot.y - 2), w, 16}, peak, Ink::text,
                Face::small, left ? Align::right : Align::left);
   scene.line({plot.x, plot.bottom()}, {plot.right(), plot.bottom()}, Ink::secondary);
-  if (legend > 0) draw_legend(scene, {kGutter, plot.bottom() + 2, axis_.w, legend});
-  if (strip > 0) draw_blocks(scene, {kGutter, size.h - strip - 6, axis_.w, strip});
+  if (legend > 0) draw_legend(scene, {kMemoryGutter, plot.bottom() + 2, axis_.w, legend});
+  if (strip > 0) draw_blocks(scene, {kMemoryGutter, size.h - strip - 6, axis_.w, strip});
 }
 
 }  // namespace tenon::views

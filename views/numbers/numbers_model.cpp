@@ -133,7 +133,11 @@ bool NumbersModel::key(const KeyEvent& e) {
 }
 
 std::string NumbersModel::summary() const {
-  return audit_ ? audit_->sentence : tr("How far numbers are from a reference: nothing was compared yet");
+  if (!audit_) return tr("How far numbers are from a reference: nothing was compared yet");
+  if (chosen_ < 0) return audit_->sentence;
+  const OpDifference& op = ops()[static_cast<size_t>(chosen_)];
+  const std::string figure = !op.why.empty() ? op.why : tr("relative {}", format_value(op.relative));
+  return audit_->sentence + " " + tr("Chosen: {}, {}", label_of(op), figure);
 }
 
 float NumbersModel::x_of(int64_t at, Box plot) const {
