@@ -11,6 +11,7 @@
 #include "engine/train/recipe.h"
 #include "projects/distributions.h"
 #include "projects/project.h"
+#include "tracing/checks/check.h"
 
 // What the field's troubleshooting guides warn of, looked for in a project and one of its runs: each thing that is
 // found with its evidence and its remedy.
@@ -51,14 +52,8 @@ class Checked {
   std::optional<Distributions> distributions_;
 };
 
-/// One thing that a check found.
-struct Complaint {
-  std::string about;        ///< "layers.0.weight", "class cat"; empty: the whole
-  std::string seen;         ///< the evidence, a sentence without its full stop
-  std::string remedy;       ///< what to do about it
-  std::string module = {};  ///< a layer that it is about, for who wants to see it
-  int64_t step = -1;        ///< of the run; -1: none
-};
+using tracing::CheckResult;
+using tracing::Complaint;
 
 /// One check, registered in the file that defines it.
 struct CheckDef {
@@ -71,12 +66,6 @@ struct CheckDef {
 const Registry<CheckDef>& checks();
 bool register_check(CheckDef def, Place place = Place::current());
 
-struct CheckResult {
-  std::string name, title;
-  std::vector<Complaint> complaints;
-  /// Why the check could not be made: "no run has done a step"; empty: it was.
-  std::string skipped;
-};
 /// All checks, by name. What fails for one (data that are gone) is why it was skipped; the others go on.
 std::vector<CheckResult> check_project(Checked& checked);
 

@@ -39,6 +39,7 @@ const std::vector<Floor>& floors() {
       {{"tracing/snapshot"}},
       {{"tracing/record", "tracing/analyses"}},
       {{"tracing/ops"}},
+      {{"tracing/checks"}},
       {{"projects/search"}},
       {{"projects"}},
       {{"projects/checks", "projects/leaks", "projects/query", "projects/spikes"}},

@@ -5,14 +5,16 @@
 
 namespace tenon::views {
 
-Table checks_table(const std::vector<projects::CheckResult>& results, bool all) {
+Table checks_table(const std::vector<projects::CheckResult>& results, bool all, const Subject* subject) {
   Table t;
   t.columns = {{tr("What")}, {tr("Seen")}, {tr("Try")}, {tr("About")}};
   auto cell = [](std::string text, Ink mark = Ink::none) { return Table::Cell{std::move(text), 0, {}, mark}; };
   for (const projects::CheckResult& r : results)
     for (const projects::Complaint& c : r.complaints)
       t.rows.push_back({{cell(r.title, Ink::warning), cell(c.seen), cell(c.remedy), cell(c.about)},
-                        c.module.empty() ? Selection() : Selection::module(c.module, "checks")});
+                        subject            ? selection_of(c.sight, *subject)
+                        : c.module.empty() ? Selection()
+                                           : Selection::module(c.module, "checks")});
   for (const projects::CheckResult& r : results)
     if (all && r.complaints.empty())
       t.rows.push_back(

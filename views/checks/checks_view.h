@@ -10,7 +10,8 @@ class QToolButton;
 
 namespace tenon::views {
 
-/// What troubleshooting guides warn of, looked for in the project and the run that is shown.
+/// What troubleshooting guides warn of, looked for in the document that is shown, or in the project and the run that is
+/// shown.
 class ChecksView : public View {
   Q_OBJECT
  public:
@@ -18,12 +19,20 @@ class ChecksView : public View {
   std::vector<Command> commands() override;
 
  private:
+  using Results = std::shared_ptr<const std::vector<projects::CheckResult>>;
+
   void refresh();
   void check();
+  void check_shown_document();
+  void waits();
   void show_results();
+  /// A job's results, where they still are of what is shown.
+  void take(const QString& of, Results results);
+  /// What results are of: a document with its rank, or a file and a run; empty: there is nothing to check.
+  QString subject() const;
 
-  std::shared_ptr<const std::vector<projects::CheckResult>> results_;
-  QString of_;  ///< file and run of the results
+  Results results_;
+  QString of_;  ///< the subject() of the results
   ElidedLabel* said_;
   QToolButton* all_;
   TableList* list_;

@@ -1,0 +1,294 @@
+#include "tracing/checks/trace_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace tenon::tracing {
+namespace {
+
+using traces::EventId;
+using traces::EventKind;
+using traces::Trace;
+
+Registry<FileCheck<CheckedTrace>>& trace_check_registry() {
+  static auto& all = *new Registry<FileCheck<CheckedTrace>>("check of a trace");
+  return all;
+}
+
+bool in_a_step(const CheckedTrace& c, int64_t time) {
+  return std::any_of(c.steps.begin(), c.steps.end(),
+                     [time](const TraceStep& s) { return s.start <= time && time < s.end; });
+}
+
+/// Events of one name within the steps.
+struct Seen {
+  int64_t count = 0, time = 0;
+  EventId longest = traces::kNone;
+  void add(const Trace& t, EventId e) {
+    ++count;
+    time += t.duration(e);
+    if (longest == traces::kNone || t.duration(e) > t.duration(longest)) longest = e;
+  }
+};
+
+/// Those that `wanted` names, by name; each name of the trace is asked once.
+template <class Wanted>
+std::map<uint32_t, Seen> seen_within(const CheckedTrace& c, const Wanted& wanted) {
+  const Trace& t = *c.trace;
+  enum class Is : int8_t { unknown, yes, no };
+  std::vector<std::array<Is, traces::kKinds>> is(t.names());
+  std::map<uint32_t, Seen> all;
+  for (EventId e = 0; e < t.size(); ++e) {
+    const uint32_t name = t.columns().name[e];
+    Is& known = is[name][static_cast<size_t>(t.kind(e))];
+    if (known == Is::unknown) known = wanted(t.kind(e), t.text(name)) ? Is::yes : Is::no;
+    if (known == Is::yes && in_a_step(c, t.start(e))) all[name].add(t, e);
+  }
+  return all;
+}
+
+std::string a_step(const CheckedTrace& c, const Seen& s) {
+  const auto steps = static_cast<int64_t>(std::max<size_t>(1, c.steps.size()));
+  return fmt::format("{} in {} {}, {} each step", count_text(s.count), steps, steps == 1 ? "step" : "steps",
+                     nanoseconds_text(static_cast<double>(s.time) / static_cast<double>(steps)));
+}
+
+/// The op that an event of the runtime lies in, outermost of those of PyTorch: aten::item, not what it is made of.
+std::string caller_of(const Trace& t, EventId e) {
+  std::string outermost;
+  for (EventId at = t.parent(e); at != traces::kNone; at = t.parent(at))
+    if (t.kind(at) == EventKind::cpu_op) outermost = t.event_name(at);
+  return outermost;
+}
+
+// What the overview advises: a figure beyond its threshold each.
+template <int Which>
+std::vector<Complaint> advised(const CheckedTrace& c);
+struct Advised {
+  const char *name, *title, *about;
+};
+constexpr Advised kAdvised[] = {
+    {"trace.data_loading", "Steps wait for data", "data loading"},
+    {"trace.host_bound", "The GPU waits for the CPU", "the CPU is late"},
+    {"trace.waits", "The CPU waits for the GPU within a step", "waits for the GPU"},
+    {"trace.communication", "Communication that nothing hides", "communication"},
+    {"trace.copies", "Copies take time of the steps", "memory copies"},
+    {"trace.pauses", "The GPU pauses between kernels", "pauses between kernels"},
+    {"trace.streams", "Streams wait for each other", "streams wait for each other"},
+    {"trace.driver", "The driver holds work up", "the driver holds work up"},
+    {"trace.profiler", "The profiler holds work up", "the profiler holds work up"},
+    {"trace.queued", "Launched work waits while the GPU stands still", "work waits in the queue"},
+    {"trace.tensor_cores", "Tensor cores are idle", "tensor cores"},
+    {"trace.short_kernels", "Kernels are shorter than their launch", "short kernels"},
+    {"trace.small_kernels", "Kernels are too small for the GPU", "small kernels"},
+    {"trace.long_step", "One step takes much longer than the others", "a long step"},
+};
+template <int Which>
+std::vector<Complaint> advised(const CheckedTrace& c) {
+  std::vector<Complaint> all;
+  if (!c.overview) throw Error("the trace has no steps");
+  for (const Advice& a : c.overview->advice)
+    if (a.about == kAdvised[Which].about) all.push_back({{}, a.seen, a.try_this, {}, -1, a.sight});
+  return all;
+}
+template <int... Which>
+bool register_advised(std::integer_sequence<int, Which...>) {
+  return (register_trace_check({kAdvised[Which].name, kAdvised[Which].title, advised<Which>}) && ...);
+}
+
+/// The profiler names a copy by what it is between: "Memcpy HtoD (Pageable -> Device)".
+std::vector<Complaint> pageable_copies(const CheckedTrace& c) {
+  constexpr double kShare = 0.002;
+  std::vector<Complaint> all;
+  const auto seen = seen_within(c, [](EventKind kind, std::string_view name) {
+    return kind == EventKind::memcpy && name.find("Pageable") != name.npos;
+  });
+  for (const auto& [name, s] : seen) {
+    if (share(s.time, c.length) < kShare) continue;
+    const bool to_device = c.trace->text(name).find("HtoD") != std::string_view::npos;
+    all.push_back({std::string(c.trace->text(name)),
+                   a_step(c, s) + ": memory that is not pinned is copied twice, and the CPU waits for it",
+                   to_device ? "DataLoader(pin_memory=True), and .to(device, non_blocking=True)"
+                             : "keep results on the device (loss.detach()), and copy them when the step is over",
+                   {},
+                   -1,
+                   Sight::of(s.longest)});
+  }
+  return all;
+}
+
+std::vector<Complaint> synchronizing_calls(const CheckedTrace& c) {
+  constexpr double kShare = 0.01;
+  const Trace& t = *c.trace;
+  std::map<std::string, Seen> by_caller;
+  for (EventId e = 0; e < t.size(); ++e) {
+    if (t.kind(e) != EventKind::runtime || !in_a_step(c, t.start(e))) continue;
+    const std::string_view name = t.event_name(e);
+    if (name != "cudaStreamSynchronize" && name != "cudaDeviceSynchronize" && name != "cudaEventSynchronize" &&
+        name != "cudaMemcpy" && name != "hipStreamSynchronize" && name != "hipDeviceSynchronize")
+      continue;
+    const std::string caller = caller_of(t, e);
+    by_caller[caller.empty() ? std::string(name) : caller].add(t, e);
+  }
+  std::vector<Complaint> all;
+  for (const auto& [caller, s] : by_caller) {
+    if (share(s.time, c.length) < kShare) continue;
+    const bool reads = caller == "aten::item" || caller == "aten::_local_scalar_dense" || caller == "aten::is_nonzero";
+    const bool counts = caller == "aten::nonzero" || caller == "aten::masked_select" || caller == "aten::unique";
+    all.push_back({caller,
+                   a_step(c, s) + " until the GPU is done, with nothing launched meanwhile",
+                   reads ? "read numbers (loss.item(), print, if tensor) every 100th step and not in each"
+                   : counts
+                       ? "it asks how many there are: use masks of a fixed size, or torch.where with three arguments"
+                       : "leave it to the end of the step, or wait on an event of another stream",
+                   {},
+                   -1,
+                   Sight::of(s.longest)});
+  }
+  return all;
+}
+
+std::vector<Complaint> allocations_in_steps(const CheckedTrace& c) {
+  const auto seen = seen_within(c, [](EventKind kind, std::string_view name) {
+    return kind == EventKind::runtime && (name == "cudaMalloc" || name == "cudaFree" || name == "hipMalloc" ||
+                                          name == "hipFree" || name == "cudaHostAlloc");
+  });
+  std::vector<Complaint> all;
+  for (const auto& [name, s] : seen) {
+    // Every step or so: a few at the beginning are the allocator warming up.
+    if (s.count < static_cast<int64_t>(c.steps.size()) || c.steps.size() < 2) continue;
+    all.push_back(
+        {std::string(c.trace->text(name)),
+         a_step(c, s) + ": the allocator's memory does not suffice",
+         name == c.trace->find_name("cudaHostAlloc")
+             ? "keep pinned buffers from step to step"
+             : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in a step, sizes "
+               "that stay the same",
+         {},
+         -1,
+         Sight::of(s.longest)});
+  }
+  return all;
+}
+
+std::vector<Complaint> layout_changes(const CheckedTrace& c) {
+  constexpr double kShare = 0.03;
+  const auto seen = seen_within(c, [](EventKind kind, std::string_view name) {
+    return kind == EventKind::kernel && (name.find("nchwToNhwc") != name.npos || name.find("nhwcToNchw") != name.npos);
+  });
+  Seen sum;
+  for (const auto& [name, s] : seen) {
+    sum.count += s.count;
+    sum.time += s.time;
+    if (sum.longest == traces::kNone || c.trace->duration(s.longest) > c.trace->duration(sum.longest))
+      sum.longest = s.longest;
+  }
+  if (share(sum.time, c.length) < kShare) return {};
+  return {{{},
+           a_step(c, sum) + ": convolutions turn their operands about before and behind them",
+           "model.to(memory_format=torch.channels_last), and the same of the input",
+           {},
+           -1,
+           Sight::of(sum.longest)}};
+}
+
+std::vector<Complaint> loader_in_process(const CheckedTrace& c) {
+  constexpr double kShare = 0.05;
+  const auto seen = seen_within(c, [](EventKind, std::string_view name) {
+    return name.find("_SingleProcessDataLoaderIter") != name.npos && name.find("__next__") != name.npos;
+  });
+  std::vector<Complaint> all;
+  for (const auto& [name, s] : seen)
+    if (share(s.time, c.length) >= kShare)
+      all.push_back({{},
+                     a_step(c, s) + " in the DataLoader, in the process that trains",
+                     "DataLoader(num_workers=4, persistent_workers=True): batches are made beside the step",
+                     {},
+                     -1,
+                     Sight::of(s.longest)});
+  return all;
+}
+
+std::vector<Complaint> steps_marked(const CheckedTrace& c) {
+  const bool marked = std::any_of(c.steps.begin(), c.steps.end(), [](const TraceStep& s) { return s.number >= 0; });
+  if (marked || recorded_by_tenon(*c.trace) || c.trace->size() == 0) return {};
+  return {{{},
+           "no ProfilerStep is in the trace: what belongs to which step, and what is warming up, cannot be told",
+           "call profiler.step() behind each step, with schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)"}};
+}
+
+std::vector<Complaint> whole_file(const CheckedTrace& c) {
+  std::vector<Complaint> all;
+  if (c.trace->truncated())
+    all.push_back(
+        {{},
+         "the file ends before its time; what it holds up to there was read",
+         "let the profiler end (leave its with-block) before the program does, and look for room on the disk"});
+  for (const traces::Repair& r : c.trace->repairs())
+    all.push_back({{},
+                   fmt::format("{} ({} {}, the first at byte {})", r.kind, count_text(static_cast<int64_t>(r.count)),
+                               r.count == 1 ? "time" : "times", count_text(static_cast<int64_t>(r.first_byte))),
+                   "record it again where this matters; the rest of the trace is as it was written"});
+  return all;
+}
+
+/// Kernels that optimizers launch: one by one for each parameter, or a few for all.
+std::vector<Complaint> optimizer_launches(const CheckedTrace& c) {
+  constexpr double kShare = 0.05, kLaunches = 100;
+  const Trace& t = *c.trace;
+  Seen steps;
+  int64_t launches = 0;
+  for (EventId e = 0; e < t.size(); ++e)
+    if (t.kind(e) == EventKind::annotation && t.event_name(e).starts_with("Optimizer.step#") &&
+        in_a_step(c, t.start(e)))
+      steps.add(t, e);
+  if (steps.count == 0 || share(steps.time, c.length) < kShare) return {};
+  const GpuTimeline gpu(t);
+  for (EventId e = 0; e < t.size(); ++e)
+    if (t.kind(e) == EventKind::annotation && t.event_name(e).starts_with("Optimizer.step#") &&
+        in_a_step(c, t.start(e)))
+      launches += static_cast<int64_t>(gpu.launched_in(t.start(e), t.end(e)).size());
+  const double each = static_cast<double>(launches) / static_cast<double>(steps.count);
+  if (each < kLaunches) return {};
+  return {{std::string(t.event_name(steps.longest)),
+           fmt::format("{}, {:.0f} kernels each time", a_step(c, steps), each),
+           "torch.optim's fused=True (or foreach=True): all parameters in a few kernels",
+           {},
+           -1,
+           Sight::of(steps.longest)}};
+}
+
+const bool registered_trace_checks =
+    register_advised(std::make_integer_sequence<int, static_cast<int>(std::size(kAdvised))>()) &&
+    register_trace_check({"trace.pageable_copies", "Copies from memory that is not pinned", pageable_copies}) &&
+    register_trace_check({"trace.synchronizing_calls", "Calls that wait for the GPU", synchronizing_calls}) &&
+    register_trace_check(
+        {"trace.allocations", "Memory of the device is asked for in every step", allocations_in_steps}) &&
+    register_trace_check({"trace.layout", "Tensors change between NCHW and NHWC", layout_changes}) &&
+    register_trace_check({"trace.loader", "Data is loaded by the process that trains", loader_in_process}) &&
+    register_trace_check({"trace.steps", "Steps are not marked", steps_marked}) &&
+    register_trace_check({"trace.file", "The file is not whole", whole_file}) &&
+    register_trace_check({"trace.optimizer", "The optimizer launches many small kernels", optimizer_launches});
+
+}  // namespace
+
+const Registry<FileCheck<CheckedTrace>>& trace_checks() { return trace_check_registry(); }
+bool register_trace_check(FileCheck<CheckedTrace> check, Place place) {
+  return trace_check_registry().add(std::move(check), place);
+}
+
+CheckedTrace::CheckedTrace(std::shared_ptr<const Trace> given) : trace(std::move(given)) {
+  const TraceRequest request{{trace}};
+  steps = asked_steps(*trace, request);
+  for (const TraceStep& s : steps) length += s.end - s.start;
+  overview = overview_of(request);
+}
+
+std::vector<CheckResult> check_trace(std::shared_ptr<const Trace> trace) {
+  return run_checks(trace_checks(), CheckedTrace(std::move(trace)));
+}
+
+}  // namespace tenon::tracing
