@@ -6,14 +6,19 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/quiet.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/module.h"
 #include "engine/ops/dense.h"
+#include "engine/ops/linalg.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/view.h"
 #include "engine/optim/optimizer.h"
 #include "engine/train/session.h"
 
@@ -112,20 +117,51 @@ class GradientListener : public TrainingObserver {
   GradientListener(const GradientListener&) = delete;
   void on_backward() override {
     spreads_.clear();
-    for (const nn::Named& p : session_.optimizer().parameters()) spreads_[p.name] = reader_.read(grad_of(p.tensor));
+    gradients_.clear();
+    const NoGrad off;
+    for (const nn::Named& p : session_.optimizer().parameters()) {
+      const Tensor g = grad_of(p.tensor);
+      spreads_[p.name] = reader_.read(g);
+      if (g) gradients_[p.name] = clone(ops::dense_as(to_host(detach(g)), DType::f64));
+    }
   }
   void on_step_end(const StepResult& r) override {
-    if (r.loss_scale != 1)
-      for (auto& [name, s] : spreads_) divide(s, r.loss_scale);
+    if (r.loss_scale == 1) return;
+    for (auto& [name, s] : spreads_) divide(s, r.loss_scale);
+    for (auto& [name, g] : gradients_)
+      for (int64_t i = 0; i < g.numel(); ++i) g.data<double>()[i] /= r.loss_scale;
   }
   /// Of the last step, of each parameter that is trained.
   const std::map<std::string, Spread>& spreads() const { return spreads_; }
+  /// The same as numbers; those of a parameter that has none are not there.
+  const std::map<std::string, Tensor>& gradients() const { return gradients_; }
 
  private:
   TrainingSession& session_;
   Reader& reader_;
   std::map<std::string, Spread> spreads_;
+  std::map<std::string, Tensor> gradients_;
 };
+
+/// Two gradients of one parameter, or of several added up.
+struct GradientPair {
+  double a = 0, b = 0, dot = 0;  ///< squares of their norms, and their product
+  GradientPair& operator+=(const GradientPair& o) {
+    a += o.a, b += o.b, dot += o.dot;
+    return *this;
+  }
+  double cosine() const {
+    return a > 0 && b > 0 ? std::clamp(dot / std::sqrt(a * b), -1.0, 1.0) : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+GradientPair pair_of(const Tensor& x, const Tensor& y) {
+  GradientPair p;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const double a = x.data<double>()[i], b = y.data<double>()[i];
+    p.a += a * a, p.b += b * b, p.dot += a * b;
+  }
+  return p;
+}
 
 /// Those nearest to even places between the first and the last, by step; of one step the newest.
 std::vector<CheckpointInfo> even_ones(const std::vector<CheckpointInfo>& all) {
@@ -163,6 +199,11 @@ std::vector<size_t> coarse_to_fine(size_t n) {
   return order;
 }
 
+int64_t smaller_side(const Shape& size) {
+  const int64_t rows = size.n > 0 ? size[0] : 0;
+  return rows > 0 ? std::min(rows, size.product() / rows) : 0;
+}
+
 /// What is read of a run, checkpoint by checkpoint.
 class Replay {
  public:
@@ -177,10 +218,14 @@ class Replay {
     TrainingSession& session = replayer_.load(from);
     Distributions::Point point{.step = from.step, .replayed = from.step < steps_, .parameters = {}};
     std::map<std::string, Spread> gradients;
+    std::optional<GradientListener> listener;
+    int64_t samples = 0;
     if (point.replayed) {
-      GradientListener listener(session, reader_);
-      point.step = session.step().step;
-      gradients = listener.spreads();
+      listener.emplace(session, reader_);
+      const StepResult r = session.step();
+      point.step = r.step;
+      samples = r.samples;
+      gradients = listener->spreads();
     }
     const std::map<std::string, Tensor> before(from.tensors.begin(), from.tensors.end());
     for (const nn::Named& p : session.model().parameters()) {
@@ -190,12 +235,39 @@ class Replay {
         s.gradient = trained->second;
         s.update = reader_.read_difference(p.tensor, before.at("model/" + p.name));
       }
+      const bool small = p.tensor.ndim() > 1 && smaller_side(p.tensor.size()) <= kRankEverywhere;
+      if (small || from.step == 0 || from.step + 1 >= steps_) s.rank = effective_rank(p.tensor);
       point.parameters.push_back(s);
     }
+    if (listener && point.step < steps_) compare_with_next(*listener, samples, point);
     return point;
   }
 
  private:
+  /// What is told of every point; larger ones at both ends of a run, where they take seconds once.
+  static constexpr int64_t kRankEverywhere = 128;
+
+  /// Does the step behind the point's, whose gradients are held against those of the point's own.
+  void compare_with_next(const GradientListener& listener, int64_t samples, Distributions::Point& point) {
+    const std::map<std::string, Tensor> first = listener.gradients();
+    replayer_.settle();
+    replayer_.session().step();
+    GradientPair all;
+    size_t at = 0;
+    for (const nn::Named& p : replayer_.session().model().parameters()) {
+      const auto before = first.find(p.name), after = listener.gradients().find(p.name);
+      if (before != first.end() && after != listener.gradients().end()) {
+        const GradientPair pair = pair_of(before->second, after->second);
+        point.parameters[at].cosine = pair.cosine();
+        all += pair;
+      }
+      ++at;
+    }
+    point.cosine = all.cosine();
+    if (std::isfinite(all.a) && std::isfinite(all.b) && all.a + all.b > 0)
+      point.noise = {(all.a + all.b - 2 * all.dot) / 2 * static_cast<double>(samples), all.dot, 1};
+  }
+
   int64_t steps_;
   Replayer replayer_;
   Reader reader_;
@@ -204,6 +276,50 @@ class Replay {
 }  // namespace
 
 Spread spread_of(const Tensor& t) { return Reader().read(t); }
+
+double effective_rank(const Tensor& t, int64_t most) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  if (!t || t.ndim() < 2 || smaller_side(t.size()) < 1 || smaller_side(t.size()) > most) return none;
+  const NoGrad off;
+  const Quiet quiet;
+  const int64_t rows = t.size(0), columns = t.numel() / rows;
+  const Tensor w = reshape(ops::dense_as(to_host(detach(t)), DType::f64), {rows, columns});
+  for (int64_t i = 0; i < w.numel(); ++i)
+    if (!std::isfinite(w.data<double>()[i])) return none;
+  // Squares of the singular values: the eigenvalues of the smaller of W W^T and W^T W.
+  const Tensor gram = rows <= columns ? matmul(w, w, false, true) : matmul(w, w, true, false);
+  const Tensor values = contiguous(eigh(gram).values);
+  double sum = 0, entropy = 0;
+  for (int64_t i = 0; i < values.numel(); ++i) sum += std::sqrt(std::max(0.0, values.data<double>()[i]));
+  if (!(sum > 0)) return none;
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    const double share = std::sqrt(std::max(0.0, values.data<double>()[i])) / sum;
+    if (share > 0) entropy -= share * std::log(share);
+  }
+  return std::exp(entropy);
+}
+
+GradientNoise& GradientNoise::operator+=(const GradientNoise& o) {
+  variance += o.variance;
+  signal += o.signal;
+  pairs += o.pairs;
+  return *this;
+}
+double GradientNoise::scale() const {
+  if (pairs == 0) return std::numeric_limits<double>::quiet_NaN();
+  return signal > 0 ? variance / signal : std::numeric_limits<double>::infinity();
+}
+
+GradientNoise Distributions::noise() const {
+  GradientNoise all;
+  for (const Point& p : points) all += p.noise;
+  return all;
+}
+double Distributions::last_rank(size_t parameter) const {
+  for (auto p = points.rbegin(); p != points.rend(); ++p)
+    if (!std::isnan(p->parameters[parameter].rank)) return p->parameters[parameter].rank;
+  return std::numeric_limits<double>::quiet_NaN();
+}
 
 double ParameterSpreads::ratio() const {
   if (!update.any() || update.bad || weight.bad || !(weight.norm > 0)) return std::numeric_limits<double>::quiet_NaN();

@@ -36,7 +36,11 @@ nlohmann::json point_json(const Distributions& d, const Distributions::Point& po
           {"weight", spread_json(s.weight)},
           {"gradient", spread_json(s.gradient)},
           {"update", spread_json(s.update)},
-          {"update_by_weight", s.update.any() ? nlohmann::json(s.ratio()) : nlohmann::json()}};
+          {"update_by_weight", s.update.any() ? nlohmann::json(s.ratio()) : nlohmann::json()},
+          {"cosine", json_number(s.cosine)},
+          {"rank", json_number(s.rank)},
+          {"all_cosine", json_number(point.cosine)},
+          {"noise_scale", json_number(point.noise.scale())}};
 }
 
 /// The parameters that the pattern names; all without one.

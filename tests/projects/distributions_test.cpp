@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -294,6 +295,84 @@ TEST_F(DistributionsOfRuns, without_a_checkpoint_say_so) {
     EXPECT_NE(e.message().find("run r has no checkpoint"), std::string::npos) << e.message();
     EXPECT_FALSE(e.hint().empty());
   }
+}
+
+TEST(EffectiveRank, counts_the_directions_that_are_used) {
+  const auto filled = [](const Shape& size, const std::function<double(int64_t, int64_t)>& f) {
+    Tensor t = empty(size);
+    const int64_t columns = t.numel() / t.size(0);
+    for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(f(i / columns, i % columns));
+    return t;
+  };
+  EXPECT_NEAR(effective_rank(filled({6, 6}, [](int64_t i, int64_t j) { return i == j ? 2 : 0; })), 6, 1e-6);
+  EXPECT_NEAR(effective_rank(filled({6, 3}, [](int64_t i, int64_t j) { return i == j ? 2 : 0; })), 3, 1e-6);
+  const auto one = [](int64_t i, int64_t j) { return static_cast<double>((i + 1) * (j - 2)); };
+  EXPECT_NEAR(effective_rank(filled({5, 2, 3, 3}, one)), 1, 1e-3) << "a filter is a row";
+  // Singular values 3 and 1: shares 3/4 and 1/4.
+  const double entropy = -(0.75 * std::log(0.75) + 0.25 * std::log(0.25));
+  EXPECT_NEAR(effective_rank(filled({2, 2}, [](int64_t i, int64_t j) { return i != j ? 0
+                                                                              : i    ? 1
+                                                                                     : 3; })),
+              std::exp(entropy), 1e-6);
+  EXPECT_TRUE(std::isnan(effective_rank(zeros({4, 4}))));
+  EXPECT_TRUE(std::isnan(effective_rank(ones({4}))));
+  EXPECT_TRUE(std::isnan(effective_rank(ones({4, 4}), 3)));
+  EXPECT_TRUE(std::isnan(effective_rank(filled({2, 2}, [](int64_t i, int64_t) { return i ? NAN : 1; }))));
+}
+
+TEST_F(DistributionsOfRuns, hold_two_successive_gradients_against_each_other) {
+  train("a", {{"checkpoint_every", "7"}, {"data.batch_size", "25"}}, 30);
+  const RunInfo run = project->run("a");
+  const Distributions d = distributions(*project, run.id);
+  for (const Distributions::Point& p : d.points) {
+    if (!p.replayed || p.step == run.steps) {
+      EXPECT_TRUE(std::isnan(p.cosine)) << "there is no next step behind " << p.step;
+      continue;
+    }
+    const auto session = replay_to(*project, run.id, p.step - 1, {});
+    GradientWitness one, two;
+    one.session = two.session = session.get();
+    session->add_observer(&one);
+    const StepResult r = replay_step(*session);
+    session->remove_observer(&one);
+    session->add_observer(&two);
+    session->step();
+    session->remove_observer(&two);
+    double dot = 0, a = 0, b = 0;
+    for (size_t i = 0; i < d.parameters.size(); ++i) {
+      double dot_i = 0, a_i = 0, b_i = 0;
+      const Tensor x = contiguous(one.gradients.at(d.parameters[i].name)),
+                   y = contiguous(two.gradients.at(d.parameters[i].name));
+      for (int64_t k = 0; k < x.numel(); ++k) {
+        const double u = x.data<float>()[k], v = y.data<float>()[k];
+        dot_i += u * v, a_i += u * u, b_i += v * v;
+      }
+      EXPECT_NEAR(p.parameters[i].cosine, dot_i / std::sqrt(a_i * b_i), 1e-9) << d.parameters[i].name;
+      dot += dot_i, a += a_i, b += b_i;
+    }
+    EXPECT_NEAR(p.cosine, dot / std::sqrt(a * b), 1e-9);
+    EXPECT_EQ(p.noise.pairs, 1);
+    EXPECT_NEAR(p.noise.signal, dot, 1e-12);
+    EXPECT_NEAR(p.noise.variance, (a + b - 2 * dot) / 2 * static_cast<double>(r.samples), 1e-9);
+  }
+  EXPECT_GT(d.noise().pairs, 3);
+  for (size_t i = 0; i < d.parameters.size(); ++i) {
+    const double rank = d.last_rank(i);
+    if (d.parameters[i].name.ends_with("bias"))
+      EXPECT_TRUE(std::isnan(rank));
+    else
+      EXPECT_TRUE(rank >= 1 && rank <= 64) << d.parameters[i].name << ": " << rank;
+  }
+}
+
+TEST(GradientNoise, sums_of_pairs_are_divided) {
+  GradientNoise n;
+  EXPECT_TRUE(std::isnan(n.scale()));
+  n += {100, 2, 1};
+  n += {300, -1, 1};
+  EXPECT_DOUBLE_EQ(n.scale(), 400);
+  n += {0, -5, 1};
+  EXPECT_TRUE(std::isinf(n.scale()));
 }
 
 }  // namespace

@@ -161,15 +161,22 @@ void DistributionsModel::set_selection(const Selection& s) {
 
 Table DistributionsModel::parameters() const {
   Table t;
-  t.columns = {{tr("Parameter")},
-               {tr("log10 ratio"), true, tr(kRatioTip)},
-               {tr("Gradient norm"), true, tr("2-norm of the gradient in the last step that was looked at")},
-               {tr("Deviation"), true, tr("standard deviation of the weights at the end")},
-               {tr("Elements"), true},
-               {tr("Remark"), false, tr("what the ratio of update and weights says")},
-               {tr("Mean"), true, tr("of the weights at the end")},
-               {tr("Update norm"), true, tr("2-norm of what the step added to the weights")},
-               {tr("Gradient zeros"), true, tr("numbers of the gradient that are exactly 0")}};
+  t.columns = {
+      {tr("Parameter")},
+      {tr("log10 ratio"), true, tr(kRatioTip)},
+      {tr("Gradient norm"), true, tr("2-norm of the gradient in the last step that was looked at")},
+      {tr("Deviation"), true, tr("standard deviation of the weights at the end")},
+      {tr("Elements"), true},
+      {tr("Remark"), false, tr("what the ratio of update and weights says")},
+      {tr("Mean"), true, tr("of the weights at the end")},
+      {tr("Update norm"), true, tr("2-norm of what the step added to the weights")},
+      {tr("Gradient zeros"), true, tr("numbers of the gradient that are exactly 0")},
+      {tr("Cosine"), true,
+       tr("of the angle between the gradients of two successive steps: near 1 the steps agree, near 0 they are "
+          "mostly noise, below 0 they throw the weights to and fro")},
+      {tr("Rank"), true,
+       tr("effective rank of the weights as a matrix: how many directions they use, at most its smaller side. "
+          "Far below that the layer could be narrower")}};
   if (!d_ || d_->points.empty()) return t;
   const Distributions::Point* last = d_->last_replayed();
   for (size_t i = 0; i < d_->parameters.size(); ++i) {
@@ -184,7 +191,9 @@ Table DistributionsModel::parameters() const {
                        {tr(learning_text(l)), 0, {}, Ink::none},
                        value_cell_of(end.weight, end.weight.mean),
                        value_cell_of(moved.update, moved.update.norm),
-                       share_of_zeros(moved.gradient)},
+                       share_of_zeros(moved.gradient),
+                       value_cell(moved.cosine),
+                       value_cell(d_->last_rank(i))},
                       row_of(name)});
   }
   return t;
@@ -202,7 +211,7 @@ Table DistributionsModel::list() const {
 Table DistributionsModel::points(const std::string& parameter) const {
   Table t;
   t.wide = true;
-  t.columns = {{tr("Step"), true}, {tr("log10 ratio"), true, tr(kRatioTip)}};
+  t.columns = {{tr("Step"), true}, {tr("log10 ratio"), true, tr(kRatioTip)}, {tr("Cosine"), true}, {tr("Rank"), true}};
   for (const std::string& what : {tr("Weights"), tr("Gradient"), tr("Update")}) {
     t.columns.push_back({what + " 5 %", true});
     t.columns.push_back({tr("{} median", what), true});
@@ -220,6 +229,8 @@ Table DistributionsModel::points(const std::string& parameter) const {
     if (p.step > 0) row.selection = Selection::step(p.step, "distributions");
     row.cells.push_back(Table::Cell::number(static_cast<double>(p.step), format_grouped(p.step)));
     row.cells.push_back(ratio_cell(s.ratio(), Learning::unknown));
+    row.cells.push_back(value_cell(s.cosine));
+    row.cells.push_back(value_cell(s.rank));
     for (const Side side : kSides) {
       const projects::Spread& of = side_of(s, side);
       for (const size_t q : {1u, 3u, 5u}) row.cells.push_back(value_cell_of(of, of.quantiles[q]));
@@ -240,6 +251,8 @@ std::string DistributionsModel::headline() const {
   const auto points = static_cast<int64_t>(d_->points.size());
   text += points == 1 ? tr(" · 1 point") : tr(" · {} points", format_grouped(points));
   if (d_->points.size() < d_->wanted) text += tr(" of {}", d_->wanted);
+  const double scale = d_->noise().scale();
+  if (std::isfinite(scale)) text += tr(" · gradient noise scale {} samples", format_value(scale));
   return text;
 }
 
