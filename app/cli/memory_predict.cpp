@@ -23,6 +23,7 @@ nlohmann::json by_category(const BytesByCategory& bytes) {
 nlohmann::json forecast_json(const MemoryForecast& f) {
   return {{"batch", f.batch},
           {"peak_bytes", f.peak_bytes},
+          {"evaluation_bytes", f.evaluation_bytes},
           {"held_bytes", f.held_bytes},
           {"checkpoint_bytes", f.checkpoint_bytes},
           {"needed_bytes", f.needed_bytes()},

@@ -56,9 +56,7 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
     if (has(def.tasks)) judges.push_back({&def, def.make(view)});
   Evaluation e;
   double loss = 0;
-  // Many small targets a sample: a large batch would only be slow.
-  int64_t size = task->targets_per_sample() == 1 ? kEvaluationBatch
-                                                 : std::min(kEvaluationBatch, recipe.integer("data.batch_size"));
+  const int64_t size = evaluation_batch();
   int64_t batches = (set.size() + size - 1) / size;
   for (int64_t b = 0; b < batches; ++b) {
     if (progress && !progress(b, batches)) throw Error("the evaluation was cancelled");
@@ -90,6 +88,27 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
   if (e.accuracy >= 0)
     e.correct = std::llround(e.accuracy * static_cast<double>(e.samples * task->targets_per_sample()));
   return e;
+}
+
+int64_t TrainingSession::Impl::evaluation_batch() const {
+  // Many small targets a sample: a large batch would only be slow.
+  return task->targets_per_sample() == 1 ? kEvaluationBatch
+                                         : std::min(kEvaluationBatch, recipe.integer("data.batch_size"));
+}
+
+void TrainingSession::Impl::rehearse_evaluation() {
+  const int64_t n = std::min(evaluation_batch(), data.test->size());
+  if (n < 1) return;
+  PhaseScope phase(Phase::evaluate);
+  ModuleScope root(0);
+  const NoGrad no_grad;
+  Changed changed(*model, average && recipe.flag("average.evaluate") ? &*average : nullptr);
+  const data::Batch batch = dry_batch(*data.test, n);
+  std::optional<AutocastScope> autocast;
+  if (low) autocast.emplace(*low);
+  const Tensor output = (*model)(batch.x), loss = task->loss(output, target_of(batch));
+  autocast.reset();
+  const Tensor scores = task->scores(output), answers = task->answers(target_of(batch));
 }
 
 StepResult TrainingSession::Impl::probe(const std::vector<int64_t>& rows) {

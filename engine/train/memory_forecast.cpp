@@ -86,8 +86,9 @@ struct SizeClasses {
   }
 };
 
-/// Walks the history once for the highest moment and the highest of each category. Gives the place of that moment.
-size_t find_peak(const std::vector<DryEvent>& events, MemoryForecast& f) {
+/// Walks the history once for the highest moment of the steps and the highest of each category; what is behind `steps`
+/// is the evaluation. Gives the place of that moment.
+size_t find_peak(const std::vector<DryEvent>& events, size_t steps, MemoryForecast& f) {
   std::unordered_map<uint32_t, Category> category;
   BytesByCategory live{};
   SizeClasses classes;
@@ -100,11 +101,16 @@ size_t find_peak(const std::vector<DryEvent>& events, MemoryForecast& f) {
     const auto c = static_cast<size_t>(category[e.block]);
     const int64_t change = e.taken ? e.bytes : -e.bytes;
     all += change;
+    if (i >= steps) {
+      f.evaluation_bytes = std::max(f.evaluation_bytes, all);
+      continue;
+    }
+    if (i + 1 == steps) f.held_bytes = classes.held();
     live[c] += change;
     f.most[c] = std::max(f.most[c], live[c]);
     if (all > f.peak_bytes) f.peak_bytes = all, peak = i;
   }
-  f.held_bytes = classes.held();
+  f.held_with_evaluation = classes.held();
   return peak;
 }
 
@@ -239,6 +245,8 @@ MemoryForecast forecast_memory(const ModelSpec& spec, const Recipe& recipe,
       session.step();
     }
   }
+  const size_t steps = ledger.events().size();
+  session.rehearse_evaluation();
   const int64_t parts = std::min(recipe.integer("data.micro_batches"), f.batch);
   const double of_all = parts > kDryParts ? static_cast<double>(parts) / static_cast<double>(kDryParts) : 1;
   f.flops = of_all * meter.flops;
@@ -246,7 +254,7 @@ MemoryForecast forecast_memory(const ModelSpec& spec, const Recipe& recipe,
   f.seconds = of_all * meter.seconds;
   f.checkpoint_bytes = state_bytes(session);
   const std::vector<DryEvent>& events = ledger.events();
-  const size_t peak = find_peak(events, f);
+  const size_t peak = find_peak(events, steps, f);
   spread_peak(events, peak, owners, f);
   const DryEvent& e = events.at(peak);
   f.phase = e.origin.phase;

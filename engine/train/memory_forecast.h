@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -18,9 +19,9 @@ struct Split;
 
 // Note [Memory told beforehand]
 // A forecast is a training session on the dry device (core/dry_device.h): the session, model, loss and optimizer that a
-// run has, two steps of them, with memory that is counted and never there. So there is no second account of what a step
-// needs that could differ from it. What it does not know: memory beside the pool's (the files of the data set, oneDNN's
-// primitives, the program itself), and sizes that follow from values.
+// run has, two steps of them and a batch of an evaluation, with memory that is counted and never there. So there is no
+// second account of what a step needs that could differ from it. What it does not know: memory beside the pool's (the
+// files of the data set, oneDNN's primitives, the program itself), and sizes that follow from values.
 
 using BytesByCategory = std::array<int64_t, kCategories>;
 
@@ -44,6 +45,9 @@ struct MemoryForecast {
   BytesByCategory most{};     ///< the highest of each, at any moment
   /// What the pool takes from the system and keeps: of every size class as many blocks as are ever live at once.
   int64_t held_bytes = 0;
+  /// The same of an evaluation behind the steps, in which nothing is kept for gradients, but more samples go through at
+  /// once. What metrics gather on the host is not in it.
+  int64_t evaluation_bytes = 0, held_with_evaluation = 0;
   int64_t checkpoint_bytes = 0;     ///< a copy of the state, which is written while training goes on
   std::vector<LayerMemory> layers;  ///< in the order of the model, what belongs to none last
   // The highest moment: when the block was taken that led to it.
@@ -56,7 +60,8 @@ struct MemoryForecast {
   double seconds = 0;
 
   /// What a run needs at most: it is this that must fit.
-  int64_t needed_bytes() const { return held_bytes + checkpoint_bytes; }
+  int64_t needed_bytes() const { return held_with_evaluation + checkpoint_bytes; }
+  int64_t highest_bytes() const { return std::max(peak_bytes, evaluation_bytes); }
 };
 
 /// Asked between forecasts; true: throws Error "cancelled".

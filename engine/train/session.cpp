@@ -189,21 +189,23 @@ void TrainingSession::Impl::bring(data::Batch& batch) const {
   batch.y = to_device(batch.y, device);
 }
 
-data::Batch TrainingSession::Impl::next_dry_batch() {
-  const int64_t n = std::min(recipe.integer("data.batch_size"), loader->samples_per_epoch());
+data::Batch TrainingSession::Impl::dry_batch(const data::Dataset& set, int64_t n) const {
   const auto stacked = [&](const Meta& one) {
     Shape s = one.shape;
     s.insert(0, n);
     return empty(s, one.dtype, device);
   };
+  data::Batch b;
+  b.x = stacked(set.input());
+  b.y = stacked(set.target());
+  b.whole = n;
+  return b;
+}
+
+data::Batch TrainingSession::Impl::next_dry_batch() {
+  const int64_t n = std::min(recipe.integer("data.batch_size"), loader->samples_per_epoch());
   const int64_t ready = recipe.integer("data.workers") > 0 ? std::max<int64_t>(1, recipe.integer("data.prefetch")) : 0;
-  while (static_cast<int64_t>(dry_batches.size()) <= ready) {
-    data::Batch b;
-    b.x = stacked(data.train->input());
-    b.y = stacked(data.train->target());
-    b.whole = n;
-    dry_batches.push_back(std::move(b));
-  }
+  while (static_cast<int64_t>(dry_batches.size()) <= ready) dry_batches.push_back(dry_batch(*data.train, n));
   data::Batch first = std::move(dry_batches.front());
   dry_batches.erase(dry_batches.begin());
   return first;
@@ -405,6 +407,7 @@ Evaluation TrainingSession::evaluate(const EvalProgress& progress, const EvalObs
 Evaluation TrainingSession::judge(const std::function<Tensor(const Tensor& x)>& program, const EvalProgress& progress) {
   return impl_->evaluate(progress, {}, program);
 }
+void TrainingSession::rehearse_evaluation() { impl_->rehearse_evaluation(); }
 StepResult TrainingSession::probe(const std::vector<int64_t>& test_rows) {
   GroupScope group(impl_->group);
   return impl_->probe(test_rows);

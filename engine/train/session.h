@@ -172,6 +172,8 @@ class TrainingSession {
   Evaluation evaluate(const EvalProgress& progress = {}, const EvalObserver& observer = {});
   /// The same of the outputs that another program gives for batches of samples, such as the exported model as it runs.
   Evaluation judge(const std::function<Tensor(const Tensor& x)>& program, const EvalProgress& progress = {});
+  /// On the dry device: what an evaluation does with its first batch, whose judging on the host is left out.
+  void rehearse_evaluation();
   /// Forward and backward of rows of the test split, in eval mode and with the weights of an evaluation: observers see
   /// it as they see a step, and gradients are left in the parameters. Nothing is updated, and no state changes.
   StepResult probe(const std::vector<int64_t>& test_rows);

@@ -106,6 +106,8 @@ struct TrainingSession::Impl {
   bool on_all(bool mine) const { return replica ? replica->all_of(mine) : mine; }
   /// To where the model is.
   void bring(data::Batch& batch) const;
+  /// Samples without values, on the dry device.
+  data::Batch dry_batch(const data::Dataset& set, int64_t n) const;
   /// A batch on the dry device, and as many behind it as a run has ready while it computes.
   data::Batch next_dry_batch();
   StepResult step();
@@ -120,6 +122,9 @@ struct TrainingSession::Impl {
   /// Of the model, or of another `program` in its place.
   Evaluation evaluate(const EvalProgress& progress, const EvalObserver& observer,
                       const std::function<Tensor(const Tensor& x)>& program = {});
+  /// How many samples of the test split an evaluation looks at together.
+  int64_t evaluation_batch() const;
+  void rehearse_evaluation();
   StepResult probe(const std::vector<int64_t>& rows);
   double loss_ahead();
   std::vector<nn::Named> tensors() const;

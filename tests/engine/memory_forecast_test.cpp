@@ -240,6 +240,25 @@ TEST(MemoryForecast, LeavesNothingBehind) {
   testing_sessions::expect_same(running.save(), alone.save());
 }
 
+TEST(MemoryForecast, AnEvaluationIsForetoldToo) {
+  const Recipe r = spirals_recipe({{"data.batch_size", "4"}, {"data.samples", "3000"}, {"data.workers", "0"}});
+  const auto data = data_of(r);
+  const MemoryForecast f = forecast_memory(small_cnn(), r, data);
+  EXPECT_GT(f.evaluation_bytes, 2 * f.peak_bytes) << "256 samples at once, beside steps of 4";
+  EXPECT_GT(f.held_with_evaluation, f.held_bytes);
+  EXPECT_EQ(f.needed_bytes(), f.held_with_evaluation + f.checkpoint_bytes);
+  TrainingSession session(small_cnn(), r, {.data = data});
+  session.step();
+  Measured measured;
+  session.evaluate();
+  // What the session held before is in the forecast, and not in what was measured from here on.
+  const auto state = static_cast<double>(f.checkpoint_bytes);
+  EXPECT_NEAR(static_cast<double>(f.evaluation_bytes), static_cast<double>(measured.peak()) + state,
+              0.05 * state + 0.05 * static_cast<double>(measured.peak()));
+  const MemoryForecast large = forecast_memory(small_cnn(), with(r, {{"data.batch_size", "900"}}), data);
+  EXPECT_LT(large.evaluation_bytes, large.peak_bytes) << "a step of 900 keeps what an evaluation does not";
+}
+
 TEST(MemoryForecast, TheLargestBatchFitsAndOneMoreDoesNot) {
   const Recipe r = spirals_recipe({{"data.batch_size", "8"}, {"data.samples", "5000"}});
   const auto data = data_of(r);

@@ -72,10 +72,12 @@ std::string memory_line(const MemoryNeeds& n) {
 std::string memory_moment(const MemoryNeeds& n) {
   const MemoryForecast& f = n.now;
   const std::string where = f.layer.empty() ? f.op : f.op + ", " + f.layer;
-  return tr(
-      "At its highest moment a step holds {}: in {} ({}). The pool takes {} from the system for it, and a "
-      "checkpoint {} more while it is written.",
-      size(f.peak_bytes), moment_word(f.phase), where, size(f.held_bytes), size(f.checkpoint_bytes));
+  return tr("At its highest moment a step holds {}: in {} ({}). The pool takes {} from the system for it, and a "
+            "checkpoint {} more while it is written.",
+            size(f.peak_bytes), moment_word(f.phase), where, size(f.held_bytes), size(f.checkpoint_bytes)) +
+         (f.held_with_evaluation > f.held_bytes ? " " + tr("An evaluation holds {}; with it the pool takes {}.",
+                                                           size(f.evaluation_bytes), size(f.held_with_evaluation))
+                                                : std::string());
 }
 
 Table memory_layers(const MemoryForecast& f) {
