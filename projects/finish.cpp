@@ -22,10 +22,10 @@
 #include "engine/nn/module.h"
 #include "engine/train/session.h"
 #include "projects/graph_exports.h"
+#include "projects/serving.h"
 
 namespace tenon::projects {
 
-namespace {
 ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                          bool verify) {
   const formats::OnnxModel model = onnx_of(session, run, doc);
@@ -58,6 +58,8 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
                     path, d.worst_relative(), kExportTolerance));
   return e;
 }
+
+namespace {
 
 /// The state_dict: every parameter and buffer under its module path.
 ExportReport export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch,
@@ -147,15 +149,17 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 }
 
 const char* name(ExportFormat f) {
-  static constexpr const char* names[] = {"onnx", "torch", "safetensors", "python", "cpp", "torchscript"};
+  static constexpr const char* names[] = {"onnx", "torch",       "safetensors", "python",
+                                          "cpp",  "torchscript", "triton",      "torchserve"};
   return names[static_cast<size_t>(f)];
 }
 
 ExportFormat export_format(const std::string& word) {
   for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors, ExportFormat::python,
-                         ExportFormat::cpp, ExportFormat::torchscript})
+                         ExportFormat::cpp, ExportFormat::torchscript, ExportFormat::triton, ExportFormat::torchserve})
     if (word == name(f)) return f;
-  throw Error::usage("there is no format \"" + word + "\"", "onnx, torch, safetensors, python, cpp or torchscript");
+  throw Error::usage("there is no format \"" + word + "\"",
+                     "onnx, torch, safetensors, python, cpp, torchscript, triton or torchserve");
 }
 
 ExportFormat format_of_file(const std::string& path) {
@@ -166,8 +170,10 @@ ExportFormat format_of_file(const std::string& path) {
   if (end == ".py") return ExportFormat::python;
   if (end == ".h") return ExportFormat::cpp;
   if (end == ".torchscript") return ExportFormat::torchscript;
+  if (end == ".triton") return ExportFormat::triton;
+  if (end == ".mar") return ExportFormat::torchserve;
   throw Error::usage(path + ": the end of the name says no format",
-                     "End it in .onnx, .pt, .safetensors, .py, .h or .torchscript.");
+                     "End it in .onnx, .pt, .safetensors, .py, .h, .torchscript, .triton or .mar.");
 }
 
 std::string export_doc(const Project& project, const RunInfo& run, int64_t step) {
@@ -181,6 +187,8 @@ ExportReport export_run(Project& project, const RunInfo& run, int64_t step, Expo
   const std::string doc = export_doc(project, run, step);
   if (format == ExportFormat::cpp) return export_cpp(*session, run, doc, path, verify, cpp);
   if (format == ExportFormat::torchscript) return export_torchscript(*session, run, doc, path, verify);
+  if (format == ExportFormat::triton) return export_triton(*session, run, doc, path, verify);
+  if (format == ExportFormat::torchserve) return export_torchserve(*session, run, doc, path, verify);
   if (format == ExportFormat::python) return export_source(*session, session->spec(), doc, path, verify);
   return format == ExportFormat::onnx ? export_onnx(*session, run, doc, path, verify)
                                       : export_weights(*session, doc, path, format == ExportFormat::torch, verify);

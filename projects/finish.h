@@ -31,11 +31,12 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 /// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.
 std::string metric_text(const std::string& name, double value);
 
-enum class ExportFormat : uint8_t { onnx, torch, safetensors, python, cpp, torchscript };
-/// "onnx", "torch", "safetensors", "python", "cpp", "torchscript"; throws Error (usage) for another word.
+enum class ExportFormat : uint8_t { onnx, torch, safetensors, python, cpp, torchscript, triton, torchserve };
+/// By its name, "onnx"; throws Error (usage) for another word.
 ExportFormat export_format(const std::string& name);
 const char* name(ExportFormat f);
-/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py", ".h", ".torchscript".
+/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py", ".h", ".torchscript",
+/// ".triton" (a folder), ".mar".
 /// Throws Error (usage) for others.
 ExportFormat format_of_file(const std::string& path);
 
@@ -59,10 +60,10 @@ struct CppExport {
 std::string export_doc(const Project& project, const RunInfo& run, int64_t step);
 
 /// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), PyTorch source with
-/// its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), or a program with its weights
-/// (torchscript). `verify` reads the file back: an ONNX file's results on test samples may differ by 1e-5 of the
-/// largest value, so may those of C++ where this machine has a compiler, tensors by no bit, a source describes the same
-/// model; else it is an Error.
+/// its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), a program with its weights
+/// (torchscript), a model repository that is a folder (triton), or an archive (torchserve). `verify` reads the file
+/// back: an ONNX file's results on test samples may differ by 1e-5 of the largest value, so may those of C++ where this
+/// machine has a compiler, tensors by no bit, a source describes the same model; else it is an Error.
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
                         const std::string& path, bool verify, const Progress& progress = {}, const CppExport& cpp = {});
 

@@ -22,6 +22,9 @@ data::Batch traced_samples(const TrainingSession& session);
 /// The session's model as it is exported; it serves any batch.
 formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
 
+/// An ONNX file, see export_run().
+ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
+                         bool verify);
 /// NAME.h and NAME.cpp of a path NAME.h, see export_run().
 ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                         bool verify, const CppExport& how);

@@ -171,7 +171,9 @@ const bool registered_model_files[] = {
              {{"--format", "NAME",
                "onnx (the model), torch or safetensors (its state_dict), python (its source, the state_dict beside "
                "it), "
-               "torchscript (a program for torch.jit.load), cpp (a header and a source that need nothing else)"},
+               "torchscript (a program for torch.jit.load), cpp (a header and a source that need nothing else), triton "
+               "(a "
+               "model repository, a folder), torchserve (an archive, .mar)"},
               {"-o", "FILE", "the exported model"},
               {"--checkpoint", "best|last|STEP", "which state (last)"},
               {"--verify", "",
