@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/profile.h"
 #include "engine/templates/templates.h"
@@ -56,6 +57,49 @@ TEST(Builder, SaysWhatIsFrozen) {
   EXPECT_EQ(m.frozen_text(r), "partly frozen");
   m.set_frozen("other.*");
   EXPECT_EQ(m.frozen_text(r), "");
+}
+
+/// How strongly layers are coloured, by their order from top to bottom.
+std::vector<float> colours(const Scene& s) {
+  std::vector<float> all;
+  for (const Scene::Prim& p : s.prims())
+    if (p.kind == Scene::Kind::rect && p.fill == Ink::warning && p.box.y > 40) all.push_back(p.alpha);
+  return all;
+}
+
+TEST(Builder, LayersAreColouredByWhatTheyCost) {
+  BuilderModel m;
+  ModelSpec s = small();
+  s.layers.insert(s.layers.begin() + 2, {"wide", "Linear", {{"out_features", int64_t{100}}}, 0, 0});
+  s.wires = {{"input", 0, "flat", 0}, {"flat", 0, "wide", 0}, {"wide", 0, "head", 0}, {"head", 0, "output", 0}};
+  m.set_spec(s, 64);
+  EXPECT_TRUE(colours(m.frame({900, 600})).empty());
+  m.set_heat(Heat::parameters);
+  ASSERT_EQ(m.heat().layers.size(), 5u);
+  EXPECT_EQ(m.heat().total, 78500 + 1010);
+  const Scene& of_parameters = m.frame({900, 600});
+  EXPECT_TRUE(shows(of_parameters, "78.5 k · 99 %")) << of_parameters.dump();
+  EXPECT_TRUE(shows(of_parameters, "1.01 k · 1.3 %")) << of_parameters.dump();
+  EXPECT_TRUE(of_parameters.overlaps().empty()) << of_parameters.overlaps().front();
+  const std::vector<float> two = colours(of_parameters);
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_FLOAT_EQ(two[0], 0.5f);
+  EXPECT_NEAR(two[1], 0.5 * std::sqrt(1010.0 / 78500), 1e-3);
+  m.set_heat(Heat::activations);
+  EXPECT_EQ(colours(m.frame({900, 600})).size(), 4u) << "flat, wide, head and what goes in or out";
+  m.set_heat(Heat::memory);
+  EXPECT_TRUE(shows(m.frame({900, 600}), "not known"));
+  m.set_layer_memory({{"wide", 3 << 20}, {"head", 1 << 20}});
+  EXPECT_TRUE(shows(m.frame({900, 600}), "3.00 MiB · 75 %")) << m.last().dump();
+  // An edit counts anew; from afar, and in a small window, it is drawn too.
+  m.set_heat(Heat::parameters);
+  m.set_attr("wide", "out_features", int64_t{10});
+  EXPECT_EQ(m.heat().total, 7850 + 110);
+  m.zoom_by(0.1f);
+  m.frame({900, 600});
+  m.frame({160, 100});
+  m.set_heat(Heat::none);
+  EXPECT_TRUE(colours(m.frame({900, 600})).empty());
 }
 
 TEST(Builder, MovingALayerRunsNothing) {

@@ -186,6 +186,8 @@ std::string BuilderModel::tip_of(int index) const {
   const std::string frozen = r ? frozen_text(*r) : "";
   if (!frozen.empty()) tip += "\n" + tr("{}: the next run does not train it (init.freeze)", frozen);
   if (r && r->flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(r->flops), batch_);
+  if (heat_.shown() && static_cast<size_t>(index) < heat_.layers.size())
+    tip += "\n" + tr(heat_title(heat_.what)) + ": " + heat_.text(heat_.layers[static_cast<size_t>(index)]);
   if (r && !r->error.empty()) tip += "\n" + r->error + (r->hint.empty() ? "" : "\n" + r->hint);
   return tip;
 }
@@ -222,6 +224,7 @@ void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& 
   const bool bad = r && !r->error.empty(), on = selected_.contains(l.name);
   const Ink edge = rim(c);
   scene.rect(b, Ink::raised, 1, 4);
+  draw_heat(scene, c, b);
   if (l.off) {
     scene.hatch({b.x + 2, b.y + 2, b.w - 4, b.h - 4}, Ink::line, 0.8f);
     if (zoom_ < kWordsZoom) scene.rect({b.x + 8, b.y + 2, b.w - 16, b.h - 4}, Ink::raised, 0.8f);
@@ -238,9 +241,11 @@ void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& 
     const std::string name = layout_.short_name(c);
     const float name_w = std::min(text_width(name, Face::small) + 2, w);
     scene.text({x, b.y, name_w, b.h}, name, bad ? Ink::bad_text : l.off ? Ink::secondary : Ink::text, Face::small);
-    const std::string what = l.off ? tr("off") : l.type;
+    const bool hot = heat_.shown() && heat_of(c) > 0;
+    const std::string what = l.off ? tr("off") : hot ? heat_.text(heat_of(c)) : l.type;
     if (text_width(what, Face::small) + 10 < w - name_w)
-      scene.text({x + name_w + 8, b.y, w - name_w - 8, b.h}, what, Ink::secondary, Face::small, Align::right);
+      scene.text({x + name_w + 8, b.y, w - name_w - 8, b.h}, what, hot ? Ink::text : Ink::secondary, Face::small,
+                 Align::right);
   }
   if (zoom_ >= kPortsZoom) draw_ports(scene, index, b);
 }
@@ -269,6 +274,7 @@ void BuilderModel::draw_layer_words(Scene& scene, int index, const GroupLayout::
     count = r->parameters == 1 ? tr("{} parameter", n) : tr("{} parameters", n);
   }
   if (!frozen.empty()) count = format_count(static_cast<double>(r->parameters)) + " " + frozen;
+  if (heat_.shown()) count = heat_of(c) > 0 ? heat_.text(heat_of(c)) : "";
   const float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
   if (bad) {  // where its shape would be: it has none
     scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
@@ -276,7 +282,8 @@ void BuilderModel::draw_layer_words(Scene& scene, int index, const GroupLayout::
   } else {
     scene.text({x, row, w - count_w - 6, h}, shape, Ink::secondary, Face::mono_small);
     if (!count.empty())
-      scene.text({b.right() - 8 - count_w, row, count_w, h}, count, Ink::secondary, Face::small, Align::right);
+      scene.text({b.right() - 8 - count_w, row, count_w, h}, count, heat_.shown() ? Ink::text : Ink::secondary,
+                 Face::small, Align::right);
   }
   if (l.comment.empty()) return;
   row += h;
@@ -316,6 +323,7 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
   scene.rect({b.x + sheet, b.y + sheet, b.w, b.h}, Ink::panel, 1, 4);
   scene.outline({b.x + sheet, b.y + sheet, b.w, b.h}, Ink::line, 1, 4);
   scene.rect(b, Ink::raised, 1, 4);
+  draw_heat(scene, c, b);
   scene.outline(b, edge, edge != Ink::line ? 2.f : 1.f, 4);
   int64_t parameters = 0;
   double flops = 0;
@@ -330,23 +338,27 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
       layout_.tree().path(c.node) + "\n" + tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
   if (parameters) tip += "\n" + tr("{} parameters", format_grouped(parameters));
   if (flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(flops), batch_);
+  if (heat_.shown()) tip += "\n" + tr(heat_title(heat_.what)) + ": " + heat_.text(heat_of(c));
   if (errors) tip += "\n" + tr("{} errors", errors);
   scene.target(b, {group, c.node}, Cursor::hand, tip + "\n" + tr("Double click opens it"));
   const std::string name = "▸ " + layout_.short_name(c);
   const std::string count = parameters ? format_count(static_cast<double>(parameters)) : "";
   const float x = b.x + 10, w = b.w - 18;
   if (zoom_ < kWordsZoom) {
-    const std::string holds = tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
+    const std::string holds =
+        heat_.shown() ? heat_.text(heat_of(c)) : tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
     const float holds_w = text_width(holds, Face::small) + 4, name_w = text_width(name, Face::small) + 4;
     const bool both = name_w + holds_w + 8 < w;
     scene.text({x, b.y, both ? w - holds_w - 8 : w, b.h}, name, errors ? Ink::bad_text : Ink::text, Face::small);
-    if (both) scene.text({x + w - holds_w, b.y, holds_w, b.h}, holds, Ink::secondary, Face::small, Align::right);
+    if (both)
+      scene.text({x + w - holds_w, b.y, holds_w, b.h}, holds, heat_.shown() ? Ink::text : Ink::secondary, Face::small,
+                 Align::right);
     return;
   }
   const float h = 20 * zoom_, row = b.y + 4 * zoom_;
   scene.text({x, row, w, h}, name, Ink::text, Face::body);
   const std::string parts = tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
-  const std::string sum = parameters ? tr("{} parameters", count) : "";
+  const std::string sum = heat_.shown() ? heat_.text(heat_of(c)) : parameters ? tr("{} parameters", count) : "";
   const float sum_w = sum.empty() ? 0 : text_width(sum, Face::small) + 4;
   if (errors)
     scene.text({x, row + h, w, h}, "⚠ " + (errors == 1 ? tr("1 error") : tr("{} errors", errors)), Ink::bad_text,
@@ -354,7 +366,8 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
   else
     scene.text({x, row + h, w - sum_w - 6, h}, parts, Ink::secondary, Face::small);
   if (!sum.empty() && !errors)
-    scene.text({b.right() - 8 - sum_w, row + h, sum_w, h}, sum, Ink::secondary, Face::small, Align::right);
+    scene.text({b.right() - 8 - sum_w, row + h, sum_w, h}, sum, heat_.shown() ? Ink::text : Ink::secondary, Face::small,
+               Align::right);
 }
 
 /// A wire that is being drawn, and the band around what is to be selected.
@@ -425,6 +438,7 @@ void BuilderModel::draw(Scene& scene) {
       }
     }
   }
+  find_hottest();
   draw_ground(scene);
   draw_frames(scene);
   draw_wires(scene);
@@ -433,6 +447,7 @@ void BuilderModel::draw(Scene& scene) {
   if (zoom_ < kNamesZoom) draw_far_names(scene);
   draw_gesture(scene);
   draw_minimap(scene);
+  draw_heat_legend(scene);
   draw_status(scene);
 }
 

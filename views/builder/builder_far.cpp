@@ -21,7 +21,12 @@ void BuilderModel::draw_speck(Scene& scene, const GroupLayout::Cell& c, Box b) c
   const Ink fill = edge != Ink::line ? edge
                    : index < 0       ? Ink::secondary
                                      : family_ink(spec_.layers[static_cast<size_t>(index)].type);
-  scene.rect(speck, fill, edge != Ink::line ? 1.f : 0.75f);
+  if (heat_.shown() && edge == Ink::line) {
+    scene.rect(speck, Ink::raised);
+    scene.rect(speck, Ink::warning, 0.1f + 0.9f * heat_.strength(heat_of(c)));
+  } else {
+    scene.rect(speck, fill, edge != Ink::line ? 1.f : 0.75f);
+  }
   if (layout_.picture().cells.size() <= 3000)
     scene.target(speck, index < 0 ? Hit{group, c.node} : Hit{layer, index}, Cursor::hand,
                  index < 0 ? layout_.title(c.node) : spec_.layers[static_cast<size_t>(index)].name);

@@ -1,6 +1,7 @@
 // What can be done with the builder, by menus, keys and the palette; the view itself is in builder_view.cpp.
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QContextMenuEvent>
 #include <QInputDialog>
 #include <QLineEdit>
@@ -198,6 +199,19 @@ std::vector<Command> BuilderView::place_commands() {
        .enabled = project,
        .section = 2},
   };
+  static constexpr struct {
+    const char *id, *title;
+    Heat heat;
+  } kColours[] = {{"builder.plain", tr_later("Do not colour layers by cost"), Heat::none},
+                  {"builder.parameters", tr_later("Colour layers by their parameters"), Heat::parameters},
+                  {"builder.flops", tr_later("Colour layers by their arithmetic"), Heat::flops},
+                  {"builder.activations", tr_later("Colour layers by their activations"), Heat::activations},
+                  {"builder.memory", tr_later("Colour layers by their memory in a step"), Heat::memory}};
+  for (const auto& c : kColours)
+    all.push_back({.id = c.id,
+                   .title = c.title,
+                   .run = [this, heat = c.heat] { heat_->setCurrentIndex(heat_->findData(static_cast<int>(heat))); },
+                   .enabled = project});
   using edits::Line;
   const struct {
     const char *id, *title;

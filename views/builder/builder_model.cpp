@@ -48,6 +48,7 @@ void BuilderModel::take(const ModelSpec& next, bool anew) {
 }
 
 void BuilderModel::count_errors() {
+  warm_up();
   bad_.assign(spec_.layers.size(), 0);
   errors_below_.assign(layout_.tree().nodes().size(), 0);
   for (size_t i = 0; i < spec_.layers.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "engine/model/examine.h"
 #include "engine/spec/model_spec.h"
+#include "views/builder/builder_heat.h"
 #include "views/builder/model_edits.h"
 #include "views/builder/model_layout.h"
 #include "views/shared/step_model.h"
@@ -34,6 +35,11 @@ class BuilderModel : public StepModel {
   int64_t revision() const { return revision_; }  ///< another one after every edit, undo and redo
   int64_t batch() const { return batch_; }
   const LayerReport* report(const std::string& layer) const;
+  /// What layers and groups are coloured by.
+  void set_heat(Heat h);
+  const HeatMap& heat() const { return heat_; }
+  /// Of each layer what it holds at the highest moment of a step, for Heat::memory; worked out by who knows the recipe.
+  void set_layer_memory(std::map<std::string, int64_t> bytes);
   int64_t parameters() const;
   double flops() const;
   int64_t output_bytes() const;
@@ -178,6 +184,12 @@ class BuilderModel : public StepModel {
   void draw_gesture(Scene& scene) const;
   void draw_status(Scene& scene) const;
   std::string tip_of(int index) const;
+  // builder_heat.cpp
+  void warm_up();
+  void find_hottest();
+  double heat_of(const GroupLayout::Cell& c) const;
+  void draw_heat(Scene& scene, const GroupLayout::Cell& c, Box b) const;
+  void draw_heat_legend(Scene& scene) const;
   Ink rim(const GroupLayout::Cell& c) const;
 
   // Pointer and keys: builder_input.cpp.
@@ -196,6 +208,8 @@ class BuilderModel : public StepModel {
 
   ModelSpec spec_;
   ModelLayout layout_;
+  HeatMap heat_;
+  std::map<std::string, int64_t> memory_;
   std::unordered_map<std::string, int> index_;        ///< layers by name
   std::set<std::pair<int, int>> used_out_, used_in_;  ///< ports with a wire: layer and port
   ModelSpec examined_;                                ///< what the reports are of, with every layer at the origin

@@ -1,12 +1,16 @@
 #include "views/builder/builder_view.h"
 
+#include <QComboBox>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "engine/data/dataset.h"
 #include "engine/spec/layer_registry.h"
+#include "engine/train/memory_forecast.h"
+#include "engine/train/open_data.h"
 #include "views/shared/format.h"
 
 namespace tenon::views {
@@ -32,7 +36,10 @@ BuilderView::BuilderView(const ViewDef& def, Bench& bench, QWidget* parent)
   };
   connect(&bench, &Bench::project_changed, this, &BuilderView::refresh);
   connect(&bench, &Bench::recipe_changed, this, &BuilderView::refresh);
-  connect(&bench, &Bench::state_changed, this, &BuilderView::refresh_search);
+  connect(&bench, &Bench::state_changed, this, [this] {
+    refresh_search();
+    foretell_memory();
+  });
   connect(&bench, &Bench::state_changed, this, &BuilderView::refresh_give);
   connect(&bench, &Bench::run_changed, this, &BuilderView::refresh_give);
   refresh();
@@ -56,6 +63,13 @@ void BuilderView::make_bar() {
          [this] { model_.open_groups(true); });
   button("builder.fold", tr("Fold all"), tr("Fold every group: a double click opens one"),
          [this] { model_.open_groups(false); });
+  heat_ = new QComboBox(bar_);
+  heat_->setObjectName("builder.heat");
+  heat_->setAccessibleName(tr("What layers are coloured by"));
+  heat_->setToolTip(tr("Colours layers and groups by what they cost, with each one's share of the whole"));
+  for (const Heat h : kHeats) heat_->addItem(tr(heat_title(h)), static_cast<int>(h));
+  connect(heat_, &QComboBox::currentIndexChanged, this, &BuilderView::choose_heat);
+  bar_->add(heat_);
   give_ = new QToolButton(bar_);
   give_->setObjectName("builder.give");
   give_->setText(tr("Give it to the run…"));
@@ -81,6 +95,32 @@ void BuilderView::make_bar() {
   set_style(found_, "voice", "small");
   bar_->add(found_);
   bar_->add_stretch();
+}
+
+void BuilderView::choose_heat() {
+  model_.set_heat(static_cast<Heat>(heat_->currentData().toInt()));
+  foretold_ = -1;
+  foretell_memory();
+}
+
+void BuilderView::foretell_memory() {
+  if (model_.heat().what != Heat::memory || !bench_.has_project() || foretold_ == model_.revision()) return;
+  foretold_ = model_.revision();
+  bench_.jobs.cancel_tag("heat");
+  bench_.jobs.start(
+      "heat", tr("Foretell the memory of each layer"),
+      [spec = model_.spec(), recipe = bench_.recipe()](const Jobs::Report&, const std::atomic<bool>&) {
+        const data::Split data = open_data(recipe);
+        std::map<std::string, int64_t> bytes;
+        for (const LayerMemory& l : forecast_memory(spec, recipe, outline_of(data, recipe)).layers)
+          for (const int64_t b : l.at_peak) bytes[l.layer] += b;
+        return bytes;
+      },
+      [this, of = foretold_](std::map<std::string, int64_t> bytes) {
+        if (of == model_.revision()) model_.set_layer_memory(std::move(bytes));
+      },
+      // A model that does not fit yet is told of on its layers.
+      [this](const QString&, const QString&) { model_.set_layer_memory({}); }, true);
 }
 
 BuilderView::~BuilderView() {
@@ -149,6 +189,7 @@ void BuilderView::refresh() {
   else
     set_empty(false);
   refresh_give();
+  foretell_memory();
 }
 
 namespace {
@@ -167,18 +208,19 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
                   std::any_of(spec.layers.begin(), spec.layers.end(),
                               [&](const LayerSpec& l) { return in_module(l.name, s.name); });
          },
-     .help = {
-         tr_later("The model as layers and wires: on each layer the shape that leaves it and its parameters, and "
-                  "what is wrong with it where something is. Layers whose names have a scope in common "
-                  "(layer3.1.conv1) are groups, which a double click opens and folds. Where the shown run has another "
-                  "model, “Give it to the run…” lets it go on with this one, as a branch that keeps what it can."),
-         tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "
-                  "the map in the corner. Drag on the ground selects, a layer is dragged to move it, from port "
-                  "to port to wire. Double click on the ground or on a wire adds a layer there; the other "
-                  "button of the mouse has what can be done."),
-         tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete takes out what is "
-                  "selected, Ctrl+C, X, V and D copy, cut, paste and double it: also as text, into another "
-                  "project. Ctrl+F finds, Escape takes back a wire that is being drawn.")}});
+     .help = {tr_later("The model as layers and wires: on each layer the shape that leaves it and its parameters, and "
+                       "what is wrong with it where something is. Layers whose names have a scope in common "
+                       "(layer3.1.conv1) are groups, which a double click opens and folds. The list in the bar colours "
+                       "them by their parameters, arithmetic, activations, or by what a step holds of each in memory. "
+                       "Where the shown run has another model, “Give it to the run…” lets it go on with this one, as "
+                       "a branch that keeps what it can."),
+              tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "
+                       "the map in the corner. Drag on the ground selects, a layer is dragged to move it, from port "
+                       "to port to wire. Double click on the ground or on a wire adds a layer there; the other "
+                       "button of the mouse has what can be done."),
+              tr_later("Type to add a layer by its name. Up and Down follow the wires, Delete takes out what is "
+                       "selected, Ctrl+C, X, V and D copy, cut, paste and double it: also as text, into another "
+                       "project. Ctrl+F finds, Escape takes back a wire that is being drawn.")}});
 }  // namespace
 
 }  // namespace tenon::views

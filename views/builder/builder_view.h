@@ -3,6 +3,7 @@
 #include "views/frame/picker.h"
 #include "views/frame/view.h"
 
+class QComboBox;
 class QLineEdit;
 class QMenu;
 class QToolButton;
@@ -28,6 +29,9 @@ class BuilderView : public View {
   void make_bar();
   void refresh();
   void refresh_search();
+  void choose_heat();
+  /// What each layer holds at the highest moment of a step of the next run, told beforehand.
+  void foretell_memory();
   void refresh_give();
   void pick_layer(const QString& hint, const QString& typed, QPoint at, std::function<void(const std::string&)> use);
   void copy();
@@ -45,6 +49,8 @@ class BuilderView : public View {
   Picker* picker_;
   QWidget* page_;
   ViewBar* bar_ = nullptr;
+  QComboBox* heat_ = nullptr;
+  int64_t foretold_ = -1;  ///< the revision of the model whose memory is known or on its way
   QLineEdit* search_ = nullptr;
   QToolButton* give_ = nullptr;
   ElidedLabel* found_ = nullptr;

@@ -69,6 +69,26 @@ class BuilderByHand : public WindowTest {
   SceneCanvas* c_ = nullptr;
 };
 
+TEST_F(BuilderByHand, HeatIsChosenInTheBar) {
+  open_template("spirals");
+  auto* box = part<QComboBox>("builder.heat");
+  box->setFocus();
+  for (const Heat heat : {Heat::parameters, Heat::flops, Heat::activations, Heat::memory}) {
+    key(box, Qt::Key_Down);
+    until([this] { return !bench_->jobs.has("heat"); });
+    settle();
+    EXPECT_EQ(model().heat().what, heat);
+    EXPECT_TRUE(model().heat().shown()) << static_cast<int>(heat);
+  }
+  // What a step holds of each layer follows an edit.
+  const double before = model().heat().total;
+  model().set_attr("layers.0", "out_features", int64_t{200});
+  until([&] { return !bench_->jobs.has("heat") && model().heat().total > before; });
+  key(box, Qt::Key_Home);
+  settle();
+  EXPECT_EQ(model().heat().what, Heat::none);
+}
+
 TEST_F(BuilderByHand, a_band_and_keys_copy_cut_paste_and_undo) {
   open_template("spirals");
   const ModelSpec before = model().spec();
