@@ -12,6 +12,7 @@
 #include "engine/autograd/autograd.h"
 #include "engine/data/dataset.h"
 #include "engine/model/graph_module.h"
+#include "engine/model/low_rank.h"
 #include "engine/nn/module.h"
 #include "engine/ops/view.h"
 #include "engine/train/recipe.h"
@@ -22,7 +23,7 @@
 namespace tenon::projects {
 namespace {
 
-ShrinkChoice choice_of(const ShrinkOptions& o, const ModelSpec& model) {
+std::function<bool(const std::string&)> named_by(const ShrinkOptions& o, const ModelSpec& model) {
   std::string list = o.layers;
   std::replace(list.begin(), list.end(), ',', ';');
   const std::vector<std::string> patterns = split_list(list);
@@ -33,9 +34,9 @@ ShrinkChoice choice_of(const ShrinkOptions& o, const ModelSpec& model) {
       throw Error::usage(fmt::format("the model has no layer called \"{}\"", p),
                          near_names(p, names.data(), names.size()));
   }
-  return {o.amount, o.zeros, [patterns](const std::string& layer) {
-            return std::any_of(patterns.begin(), patterns.end(), [&](const auto& p) { return fits_pattern(p, layer); });
-          }};
+  return [patterns](const std::string& layer) {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const auto& p) { return fits_pattern(p, layer); });
+  };
 }
 
 double timed(nn::Module& model, const Tensor& x) {
@@ -97,7 +98,9 @@ TrainedModel trained_model(Project& project, const RunInfo& run, int64_t step, c
 }
 
 Shrunk plan_shrink(const TrainedModel& trained, const ShrinkOptions& options) {
-  return shrink(trained.model, trained.tensors, choice_of(options, trained.model));
+  const auto named = named_by(options, trained.model);
+  if (options.energy > 0) return factor(trained.model, trained.tensors, {options.energy, named});
+  return shrink(trained.model, trained.tensors, {options.amount, options.zeros, named});
 }
 
 ShrinkReport shrink_run(Project& project, const RunInfo& run, int64_t step, const ShrinkOptions& options,
@@ -106,8 +109,10 @@ ShrinkReport shrink_run(Project& project, const RunInfo& run, int64_t step, cons
   ShrinkReport r{.path = path, .run = run.name, .step = step, .options = options};
   r.small = plan_shrink(model_of(*session, run, step), options);
   const Recipe recipe = recipe_to_go_on(session->recipe());
-  const RunInfo made = create_begun(path, r.small.model, recipe, r.small.tensors, "pruned",
-                                    fmt::format("{}, with fewer channels", export_doc(project, run, step)));
+  const RunInfo made =
+      create_begun(path, r.small.model, recipe, r.small.tensors, "pruned",
+                   fmt::format("{}, {}", export_doc(project, run, step),
+                               options.energy > 0 ? "with layers of lower rank" : "with fewer channels"));
   const auto small_project = Project::open(path, true);
   const auto small = replay_to(*small_project, made.id, 0, progress);
   r.before = session->evaluate(progress);

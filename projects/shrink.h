@@ -5,12 +5,13 @@
 #include "engine/train/session.h"
 #include "projects/time_travel.h"
 
-// A trained model with fewer channels, as a project to go on with.
+// A trained model with fewer channels, or with layers of lower rank, as a project to go on with.
 namespace tenon::projects {
 
 struct ShrinkOptions {
   double amount = 0.5;       ///< ShrinkChoice::amount
   bool zeros = false;        ///< ShrinkChoice::zeros
+  double energy = 0;         ///< FactorChoice::energy: layers become two instead of losing channels; 0: they do not
   std::string layers = "*";  ///< names of layers, separated by commas; * stands for any text
 };
 
@@ -37,7 +38,7 @@ struct TrainedModel {
   std::vector<nn::Named> tensors;  ///< its state_dict, on the host
 };
 TrainedModel trained_model(Project& project, const RunInfo& run, int64_t step, const Progress& progress = {});
-/// Which channels would go, and what that leaves: nothing is written, evaluated or timed.
+/// What would go, and what that leaves: nothing is written, evaluated or timed.
 Shrunk plan_shrink(const TrainedModel& trained, const ShrinkOptions& options);
 /// Writes a new project of the smaller model (create_begun()), whose run "pruned" has the weights that stay. Throws
 /// Error (usage) for options that do not fit, and where nothing would go; nothing is written then.

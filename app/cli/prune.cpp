@@ -1,4 +1,4 @@
-// tenon prune: a trained model with fewer channels, as a project to go on with.
+// tenon prune: a trained model with fewer channels or of lower rank, as a project to go on with.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +20,8 @@ nlohmann::json rows_json(const Shrunk& s) {
                     {"channels", {r.channels, r.channels_after}},
                     {"parameters", {r.parameters, r.parameters_after}},
                     {"flops", {r.flops, r.flops_after}},
+                    {"rank", r.rank ? nlohmann::json({r.full_rank, r.rank}) : nlohmann::json()},
+                    {"error", r.rank ? json_number(r.error) : nlohmann::json()},
                     {"kept", r.kept}});
   return rows;
 }
@@ -29,6 +31,12 @@ int prune(const Args& args) {
   if (args.has("--zeros") && args.has("--amount"))
     throw Error::usage("--zeros and --amount cannot go together",
                        "--zeros takes out what is zero already, --amount a share of the channels.");
+  if (args.has("--energy") && (args.has("--zeros") || args.has("--amount")))
+    throw Error::usage("--energy goes without --amount and --zeros",
+                       "It makes two layers of lower rank of one; those take channels out.");
+  o.energy = args.number("--energy", 0, 0);
+  if (args.has("--energy") && !(o.energy > 0 && o.energy <= 1))
+    throw Error::usage("--energy is above 0 and at most 1", "0.9 keeps nine tenths of the squares of singular values.");
   o.zeros = args.has("--zeros");
   o.amount = args.number("--amount", o.amount, 0);
   o.layers = args.text("--layers", o.layers);
@@ -70,21 +78,24 @@ int prune(const Args& args) {
   return 0;
 }
 
-const bool registered_prune_command =
-    register_command({"prune",
-                      "PROJECT [RUN] -o SMALL.tenon",
-                      1,
-                      2,
-                      {{"--amount", "SHARE", "of the channels of each layer that go, those of least 1-norm (0.5)"},
-                       {"--zeros", "", "the channels that are all zero go instead, as prune kind=channels leaves them"},
-                       {"--layers", "PATTERN", "names of layers, separated by commas: features.*,classifier.0 (*)"},
-                       {"--checkpoint", "best|last|STEP", "which state (last)"},
-                       {"-o", "FILE", "the new project, whose runs begin with the weights that stay"},
-                       {"--plan", "", "only says what would go"},
-                       kThreads,
-                       kJson},
-                      "takes channels out of a trained model: a smaller project to train on",
-                      prune});
+const bool registered_prune_command = register_command(
+    {"prune",
+     "PROJECT [RUN] -o SMALL.tenon",
+     1,
+     2,
+     {{"--amount", "SHARE", "of the channels of each layer that go, those of least 1-norm (0.5)"},
+      {"--zeros", "", "the channels that are all zero go instead, as prune kind=channels leaves them"},
+      {"--energy", "SHARE",
+       "instead of channels: each layer becomes two of the lowest rank that keeps this share of the "
+       "squares of its singular values, where that is smaller"},
+      {"--layers", "PATTERN", "names of layers, separated by commas: features.*,classifier.0 (*)"},
+      {"--checkpoint", "best|last|STEP", "which state (last)"},
+      {"-o", "FILE", "the new project, whose runs begin with the weights that stay"},
+      {"--plan", "", "only says what would go"},
+      kThreads,
+      kJson},
+     "takes channels out of a trained model, or makes two layers of lower rank of one: a smaller project to train on",
+     prune});
 
 }  // namespace
 }  // namespace tenon::app

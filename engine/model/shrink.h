@@ -26,7 +26,11 @@ struct ShrinkRow {
   int64_t channels = 0, channels_after = 0;  ///< that it makes; 0: it makes none
   int64_t parameters = 0, parameters_after = 0;
   double flops = 0, flops_after = 0;  ///< of a forward pass of one sample
-  std::string kept;                   ///< why all of its channels stay; empty: they need not
+  std::string kept;                   ///< why it stays as it is; empty: it need not
+  /// Of a layer that became two (factor()): the rank of its weights then and before, and what they lost: the norm of
+  /// the difference over that of the weights.
+  int64_t rank = 0, full_rank = 0;
+  double error = 0;
 };
 
 struct Shrunk {

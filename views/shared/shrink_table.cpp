@@ -1,5 +1,7 @@
 #include "views/shared/shrink_table.h"
 
+#include <algorithm>
+
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 
@@ -21,17 +23,29 @@ Table shrink_table(const Shrunk& small) {
                {tr("Parameters"), true},
                {tr("FLOPs"), true, tr("Of a forward pass of one sample")},
                {tr("Kept because")}};
+  const bool factored = std::any_of(small.rows.begin(), small.rows.end(), [](const auto& r) { return r.rank > 0; });
+  if (factored) {
+    t.columns[2] = {tr("Rank"), true, tr("Of its weights as a matrix, before and as two layers")};
+    t.columns.insert(t.columns.begin() + 3,
+                     {tr("Lost"), true, tr("Norm of what its weights lose, over that of the weights")});
+  }
   for (const ShrinkRow& r : small.rows) {
     Table::Row row;
+    const auto pair = [](int64_t before, int64_t after) {
+      return before ? before_and_after(static_cast<double>(before), static_cast<double>(after), format_grouped(before),
+                                       format_grouped(after))
+                    : Table::Cell{};
+    };
     row.cells = {{r.layer},
                  {r.type},
-                 r.channels ? before_and_after(static_cast<double>(r.channels), static_cast<double>(r.channels_after),
-                                               format_grouped(r.channels), format_grouped(r.channels_after))
-                            : Table::Cell{},
+                 factored ? pair(r.full_rank, r.rank) : pair(r.channels, r.channels_after),
                  before_and_after(static_cast<double>(r.parameters), static_cast<double>(r.parameters_after),
                                   format_grouped(r.parameters), format_grouped(r.parameters_after)),
                  before_and_after(r.flops, r.flops_after, format_flops(r.flops), format_flops(r.flops_after)),
                  {r.kept}};
+    if (factored)
+      row.cells.insert(row.cells.begin() + 3,
+                       r.rank ? Table::Cell::number(r.error, format_percent(r.error)) : Table::Cell{});
     row.selection = Selection::module(r.layer, "prune");
     t.rows.push_back(std::move(row));
   }

@@ -56,7 +56,7 @@ void MainWindow::add_finish_commands() {
                  {},
                  run_menu::looking});
   commands_.add({"run.prune",
-                 tr_later("Prune channels…"),
+                 tr_later("Make the model smaller…"),
                  "Run",
                  "",
                  "",
@@ -234,11 +234,12 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
   if (!r) return;
   const QString smaller = tr("ONNX model in fewer bits (*.onnx)");
   QString kind;
-  const QString path = ask_for_file(*r, tr("Export the model"),
-                                    {tr("ONNX model (*.onnx)"), smaller, "PyTorch state_dict (*.pt *.pth)",
-                                     "safetensors (*.safetensors)", tr("PyTorch source and weights (*.py)"),
-                                     tr("TorchScript program (*.torchscript)"), tr("C++ header and source (*.h)")},
-                                    {"onnx", "onnx", "pt", "safetensors", "py", "torchscript", "h"}, &kind);
+  const QString path = ask_for_file(
+      *r, tr("Export the model"),
+      {tr("ONNX model (*.onnx)"), smaller, "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)",
+       tr("PyTorch source and weights (*.py)"), tr("TorchScript program (*.torchscript)"),
+       tr("C++ header and source (*.h)"), tr("Triton model repository (*.triton)"), tr("TorchServe archive (*.mar)")},
+      {"onnx", "onnx", "pt", "safetensors", "py", "torchscript", "h", "triton", "mar"}, &kind);
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());
@@ -256,7 +257,7 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
 
 void MainWindow::choose_prune(int64_t run, int64_t step) {
   bench_.read_model(run, step, [this, run, step](std::shared_ptr<const projects::TrainedModel> trained) {
-    auto* dialog = new PruneDialog(this, std::move(trained));
+    auto* dialog = new PruneDialog(this, bench_.jobs, std::move(trained));
     dialog->on_prune = [this, run, step](const projects::ShrinkOptions& options) {
       const projects::RunInfo* r = bench_.contents().run(run);
       if (!r) return;

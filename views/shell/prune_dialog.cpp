@@ -1,15 +1,15 @@
 #include "views/shell/prune_dialog.h"
 
-#include <QCheckBox>
+#include <QComboBox>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPointer>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QVBoxLayout>
 
-#include "core/error.h"
 #include "views/frame/table_list.h"
 #include "views/frame/theme.h"
 #include "views/frame/widgets.h"
@@ -19,11 +19,11 @@
 
 namespace tenon::views {
 
-PruneDialog::PruneDialog(QWidget* parent, std::shared_ptr<const projects::TrainedModel> trained)
-    : QDialog(parent), trained_(std::move(trained)) {
+PruneDialog::PruneDialog(QWidget* parent, Jobs& jobs, std::shared_ptr<const projects::TrainedModel> trained)
+    : QDialog(parent), jobs_(jobs), trained_(std::move(trained)) {
   setObjectName("prune");
   setWindowTitle(
-      tr("Prune channels of %1 at step %2")
+      tr("Make %1 at step %2 smaller")
           .arg(QString::fromStdString(trained_->run), QString::fromStdString(format_grouped(trained_->step))));
   setAttribute(Qt::WA_DeleteOnClose);
   auto* all = new QVBoxLayout(this);
@@ -51,22 +51,27 @@ void PruneDialog::add_form(QVBoxLayout* all) {
   const projects::ShrinkOptions usual;
   auto* form = new QFormLayout;
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  how_ = new QComboBox(this);
+  how_->setObjectName("prune.how");
+  how_->setAccessibleName(tr("How it gets smaller"));
+  how_->addItems({tr("fewer channels: those of least weight go"), tr("fewer channels: those that are all zero go"),
+                  tr("lower rank: a layer becomes two")});
+  const QString why[] = {
+      tr("Of each layer, those whose filters have the smallest 1-norm; layers that are added up lose the "
+         "same ones"),
+      tr("As the callback prune leaves them with kind = channels: the model gives what it gave"),
+      tr("Of the lowest rank that keeps this share of the squares of the layer's singular values, "
+         "where the two are smaller than the one")};
+  for (int i = 0; i < 3; ++i) how_->setItemData(i, why[i], Qt::ToolTipRole);
+  form->addRow(tr("How"), how_);
   amount_ = new QSpinBox(this);
   amount_->setObjectName("prune.amount");
-  amount_->setAccessibleName(tr("Share of the channels that go"));
   amount_->setRange(1, 99);
   amount_->setSingleStep(5);
   amount_->setSuffix(" %");
   amount_->setValue(static_cast<int>(usual.amount * 100));
-  amount_->setToolTip(
-      tr("Of each layer, those whose filters have the smallest 1-norm; layers that are added up lose the "
-         "same ones"));
-  form->addRow(tr("Channels that go"), amount_);
-  zeros_ = new QCheckBox(tr("those that are all zero"), this);
-  zeros_->setObjectName("prune.zeros");
-  zeros_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);  // a box is as wide as where a click ticks it
-  zeros_->setToolTip(tr("As the callback prune leaves them with kind = channels: the model gives what it gave"));
-  form->addRow(tr("Instead"), zeros_);
+  auto* amount_label = new QLabel(this);
+  form->addRow(amount_label, amount_);
   layers_ = new QLineEdit(QString::fromStdString(usual.layers), this);
   layers_->setObjectName("prune.layers");
   layers_->setAccessibleName(tr("Layers"));
@@ -75,10 +80,20 @@ void PruneDialog::add_form(QVBoxLayout* all) {
   all->addLayout(form);
   connect(amount_, &QSpinBox::valueChanged, this, [this] { wait_.start(); });
   connect(layers_, &QLineEdit::textChanged, this, [this] { wait_.start(); });
-  connect(zeros_, &QCheckBox::toggled, this, [this](bool on) {
-    amount_->setEnabled(!on);
+  const auto chosen = [this, amount_label] {
+    const bool factors = how_->currentIndex() == 2;
+    amount_label->setText(factors ? tr("Energy that stays") : tr("Channels that go"));
+    amount_->setAccessibleName(amount_label->text());
+    amount_->setToolTip(how_->currentData(Qt::ToolTipRole).toString());
+    amount_->setEnabled(how_->currentIndex() != 1);
+    how_->setToolTip(amount_->toolTip());
+  };
+  connect(how_, &QComboBox::currentIndexChanged, this, [this, chosen](int now) {
+    chosen();
+    if (now != 1) amount_->setValue(now == 2 ? 90 : 50);
     wait_.start();
   });
+  chosen();
 }
 
 void PruneDialog::add_buttons(QVBoxLayout* all) {
@@ -93,25 +108,46 @@ void PruneDialog::add_buttons(QVBoxLayout* all) {
 
 projects::ShrinkOptions PruneDialog::options() const {
   projects::ShrinkOptions o;
-  o.amount = amount_->value() / 100.0;
-  o.zeros = zeros_->isChecked();
+  const double share = amount_->value() / 100.0;
+  if (how_->currentIndex() == 2)
+    o.energy = share;
+  else
+    o.amount = share;
+  o.zeros = how_->currentIndex() == 1;
   o.layers = layers_->text().remove(' ').toStdString();
   return o;
 }
 
 void PruneDialog::plan() {
-  try {
-    const Shrunk small = projects::plan_shrink(*trained_, options());
-    table_->set_table(shrink_table(small));
-    said_->setText(QString::fromStdString(
-        views::tr("{} of {} parameters stay, {} of {} a sample", format_grouped(small.parameters_after()),
-                  format_grouped(small.parameters()), format_flops(small.flops_after()), format_flops(small.flops()))));
-    go_->setEnabled(true);
-  } catch (const Error& e) {
-    table_->set_table({});
-    said_->setText(QString::fromStdString(e.hint().empty() ? e.message() : e.message() + "\n" + e.hint()));
-    go_->setEnabled(false);
-  }
+  static constexpr const char* kTag = "prune plan";
+  jobs_.cancel_tag(kTag);
+  go_->setEnabled(false);
+  const QPointer<PruneDialog> self = this;
+  jobs_.start(
+      kTag, tr("Work out a smaller model"),
+      [trained = trained_, asked = options()](const Jobs::Report&, const std::atomic<bool>&) {
+        return std::make_shared<const Shrunk>(projects::plan_shrink(*trained, asked));
+      },
+      [self](const std::shared_ptr<const Shrunk>& small) {
+        if (self) self->show_plan(*small);
+      },
+      [self](const QString& message, const QString& hint) {
+        if (self) self->show_fault(message, hint);
+      },
+      true);
+}
+
+void PruneDialog::show_plan(const Shrunk& small) {
+  table_->set_table(shrink_table(small));
+  said_->setText(QString::fromStdString(
+      views::tr("{} of {} parameters stay, {} of {} a sample", format_grouped(small.parameters_after()),
+                format_grouped(small.parameters()), format_flops(small.flops_after()), format_flops(small.flops()))));
+  go_->setEnabled(true);
+}
+
+void PruneDialog::show_fault(const QString& message, const QString& hint) {
+  table_->set_table({});
+  said_->setText(hint.isEmpty() ? message : message + "\n" + hint);
 }
 
 }  // namespace tenon::views

@@ -174,14 +174,15 @@ void Workbench::prune(int64_t run, int64_t step, const QString& path, const proj
   const RunInfo* r = contents_.run(run);
   if (!r || !project_) return;
   start_with_run(
-      *this, *r, "prune " + path, of_state(tr("Prune %1 at step %2"), *r, step), tr("The model was not pruned"),
+      *this, *r, "prune " + path, of_state(tr("Make %1 at step %2 smaller"), *r, step),
+      tr("The model was not made smaller"),
       [step, options, path = path.toStdString()](projects::Project& project, const RunInfo& of, const Report& report) {
         return std::make_shared<const projects::ShrinkReport>(
             projects::shrink_run(project, of, step, options, path, report));
       },
       [this, path](std::shared_ptr<const projects::ShrinkReport> report) {
-        tell_done(tr("Pruned"), fmt::format("{}: {}", report->path, report->text()), tr("Open the smaller project"),
-                  [this, path] { open(path); });
+        tell_done(tr("Made smaller"), fmt::format("{}: {}", report->path, report->text()),
+                  tr("Open the smaller project"), [this, path] { open(path); });
       });
 }
 
