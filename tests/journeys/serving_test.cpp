@@ -45,7 +45,7 @@ TEST_F(Serving, a_repository_of_triton_grows_by_versions) {
        {"name: \"spirals\"", "backend: \"onnxruntime\"", "max_batch_size: 64", "data_type: TYPE_FP32", "dims: [ 2 ]"})
     EXPECT_NE(config.find(line), std::string::npos) << line << "\n" << config;
   EXPECT_NE(config.find("label_filename: \"labels.txt\""), std::string::npos) << config;
-  EXPECT_EQ(text_of(model + "/labels.txt"), "0\n1\n");
+  EXPECT_EQ(text_of(model + "/labels.txt"), "first arm\nsecond arm\n");
   for (const char* version : {"/1/model.onnx", "/2/model.onnx"})
     EXPECT_EQ(tenon({"audit", project(), "r", "--against", model + version}).status, 0) << version;
   for (const auto& entry : std::filesystem::directory_iterator(model))
@@ -69,7 +69,7 @@ numpy.save(packed, x[3:])
 requests = [{"body": json.dumps({"instances": x[:3].tolist()}).encode()}, {"data": packed.getvalue()}]
 answers = handler.handle(requests, context)
 assert [len(a) for a in answers] == [3, len(x) - 3], answers
-shares = numpy.array([[row["0"], row["1"]] for a in answers for row in a])
+shares = numpy.array([[row["first arm"], row["second arm"]] for a in answers for row in a])
 e = numpy.exp(y - y.max(1, keepdims=True))
 print(float(numpy.abs(shares - e / e.sum(1, keepdims=True)).max()))
 )py";
