@@ -24,6 +24,7 @@ nlohmann::json forecast_json(const MemoryForecast& f) {
   return {{"batch", f.batch},
           {"peak_bytes", f.peak_bytes},
           {"evaluation_bytes", f.evaluation_bytes},
+          {"held_with_evaluation_bytes", f.held_with_evaluation},
           {"held_bytes", f.held_bytes},
           {"checkpoint_bytes", f.checkpoint_bytes},
           {"needed_bytes", f.needed_bytes()},

@@ -23,6 +23,7 @@ const std::vector<Exported>& exported_templates() {
       {"tabular", {}, "standard_normal((7, 10))"},
       {"recommender", {"data.samples=2000"}, "integers(0, 4, (7, 12))"},
       {"series", {"data.samples=200"}, "standard_normal((7, 64, 1))"},
+      {"sounds", {}, "standard_normal((5, 1, 40, 98))"},
       {"u-net", {"data.samples=40", "data.batch_size=4"}, "standard_normal((3, 1, 32, 32))"},
       {"resnet18", {"data.samples=16", "data.batch_size=4", "data.transforms="}, "standard_normal((2, 3, 32, 32))"},
       {"byte-gpt", {"data.context=16", "data.batch_size=4"}, "integers(0, 256, (3, 16))"},

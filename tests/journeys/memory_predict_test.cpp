@@ -29,7 +29,8 @@ TEST_F(MemoryPredict, it_is_what_the_recording_of_a_run_then_holds) {
   const nlohmann::json f = lines.at(0).at("forecast");
   EXPECT_EQ(f.at("batch"), 8);
   EXPECT_TRUE(f.at("fits"));
-  EXPECT_EQ(f.at("needed_bytes"), f.at("held_bytes").get<int64_t>() + f.at("checkpoint_bytes").get<int64_t>());
+  EXPECT_EQ(f.at("needed_bytes"),
+            f.at("held_with_evaluation_bytes").get<int64_t>() + f.at("checkpoint_bytes").get<int64_t>());
   int64_t of_layers = 0;
   std::set<std::string> layers;
   for (const auto& j : lines)
