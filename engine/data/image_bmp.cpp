@@ -58,6 +58,7 @@ class Bmp {
   }
 
   Image read(int64_t channels) {
+    check_there_is_enough();
     std::vector<uint8_t> rgba(static_cast<size_t>(4 * height_ * width_), 0);
     if (packing_ == 1 || packing_ == 2)
       unpack(rgba);
@@ -71,6 +72,17 @@ class Bmp {
   using Colour = std::array<uint8_t, 4>;
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(name_ + " is a BMP of a kind that is not read: " + what, "save it as PNG");
+  }
+
+  /// A few bytes that claim a large picture are refused before there is memory for it.
+  void check_there_is_enough() const {
+    constexpr int64_t kMostPixelsAByte = 4096;  // of runs: 127, and more where some are left out
+    const bool runs = packing_ == 1 || packing_ == 2;
+    const int64_t stride = (width_ * bits_ + 31) / 32 * 4, last = (width_ * bits_ + 7) / 8;
+    const auto have = static_cast<int64_t>(in_.size());
+    if (runs ? width_ * height_ > kMostPixelsAByte * have
+             : static_cast<int64_t>(pixels_) + stride * (height_ - 1) + last > have)
+      throw Error(name_ + " is damaged: it ends before its last pixel");
   }
 
   void read_palette(bool old) {
