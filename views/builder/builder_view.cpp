@@ -67,12 +67,14 @@ void BuilderView::make_bar() {
   heat_->setObjectName("builder.heat");
   heat_->setAccessibleName(tr("What layers are coloured by"));
   heat_->setToolTip(tr("Colours layers and groups by what they cost, with each one's share of the whole"));
+  heat_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  heat_->setMinimumContentsLength(7);
   for (const Heat h : kHeats) heat_->addItem(tr(heat_title(h)), static_cast<int>(h));
   connect(heat_, &QComboBox::currentIndexChanged, this, &BuilderView::choose_heat);
   bar_->add(heat_);
   give_ = new QToolButton(bar_);
   give_->setObjectName("builder.give");
-  give_->setText(tr("Give it to the run…"));
+  give_->setText(tr("To the run…"));
   give_->setToolTip(
       tr("The shown run goes on with this model as a branch: what has a place in it keeps what it learnt"));
   connect(give_, &QToolButton::clicked, this, [this] { bench_.ask("run.give_model"); });
@@ -82,7 +84,8 @@ void BuilderView::make_bar() {
   search_->setPlaceholderText(tr("Find a layer"));
   search_->setToolTip(tr("Words of its name, type, attributes or comment; Enter goes to the next, Shift+Enter back"));
   search_->setClearButtonEnabled(true);
-  search_->setFixedWidth(150);
+  search_->setMinimumWidth(48);  // it gives way first where the bar is narrow
+  search_->setMaximumWidth(150);
   search_->installEventFilter(this);
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& words) {
     model_.search(words.trimmed().toStdString());
@@ -212,7 +215,7 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
                        "what is wrong with it where something is. Layers whose names have a scope in common "
                        "(layer3.1.conv1) are groups, which a double click opens and folds. The list in the bar colours "
                        "them by their parameters, arithmetic, activations, or by what a step holds of each in memory. "
-                       "Where the shown run has another model, “Give it to the run…” lets it go on with this one, as "
+                       "Where the shown run has another model, “To the run…” lets it go on with this one, as "
                        "a branch that keeps what it can."),
               tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "
                        "the map in the corner. Drag on the ground selects, a layer is dragged to move it, from port "

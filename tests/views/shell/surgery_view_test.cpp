@@ -168,5 +168,18 @@ TEST_F(Surgeries, the_switch_is_there_only_where_the_model_is_another) {
   EXPECT_EQ(bench_->shown()->model.find("layers.0")->attrs, bench_->contents().model.find("layers.0")->attrs);
 }
 
+TEST_F(Surgeries, the_builders_bar_fits_a_small_window) {
+  begin();
+  until([&] { return bench_->training() && bench_->status().step > 30; });
+  widen("80");
+  window_->resize(1280, 720);
+  settle();
+  ASSERT_TRUE(part<QToolButton>("builder.give")->isVisible());
+  QWidget* view = window_->view("builder");
+  EXPECT_LE(canvas("builder")->width(), view->width()) << "nothing is scrolled to";
+  bench_->stop();
+  until([&] { return !bench_->training(); });
+}
+
 }  // namespace
 }  // namespace tenon::views
