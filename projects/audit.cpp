@@ -55,6 +55,7 @@ std::string sentence_of(const Audit& a) {
     text = fmt::format("All {} are within {:.3g} of each other; {} of them differ at all.", all, a.tolerance,
                        std::count_if(d.ops.begin(), d.ops.end(), [](const auto& op) { return op.differs > 0; }));
   if (d.unknown) text += fmt::format(" {} ops have nothing to be compared with.", d.unknown);
+  if (!a.remark.empty()) text += " " + a.remark;
   return text;
 }
 

@@ -29,6 +29,7 @@ struct Audit {
   std::string a, b;  ///< what the two sides are: "1 thread", "ONNX Runtime 1.20.0"
   double tolerance = 0;
   double loss_a = 0, loss_b = 0;  ///< NaN where the kind has none
+  std::string remark;             ///< what else is to be known, a sentence; empty: nothing
   tracing::StepDifference difference;
   /// "All 143 ops of step 40 give the same bits.", or the first op that does not, with both values.
   std::string sentence;

@@ -92,6 +92,7 @@ void compare_file(const RunInfo& info, TrainingSession& session, const AuditOpti
     audit.difference.ops.push_back(std::move(op));
   }
   audit.difference.first = found.first;
+  if (!found.broken.empty()) audit.remark = "The file as a whole does not run: " + found.broken + ".";
   audit.difference.unknown = static_cast<int64_t>(found.unmatched);
   if (found.nodes.empty())
     throw Error(
@@ -157,8 +158,8 @@ std::string python_with_onnxruntime(const std::string& wanted) {
 
 RuntimeValues run_in_onnxruntime(const std::string& python, const formats::OnnxModel& model, const Tensor& input) {
   const TemporaryFolder folder("tenon-onnxruntime");
-  const formats::OnnxModel all = formats::with_all_values(model);
-  formats::save_onnx(folder / "model.onnx", all);
+  const std::vector<std::string> names = formats::value_names(model.graph);
+  formats::save_onnx(folder / "model.onnx", formats::with_outputs(model, names));
   formats::save_npy(folder / "in.npy", input);
   write_file(folder / "run.py", kRuntimeProgram);
   const ProcessResult r = run_process({python, folder / "run.py", folder / ""});
@@ -167,7 +168,7 @@ RuntimeValues run_in_onnxruntime(const std::string& python, const formats::OnnxM
   v.version = last_line(r.said);
   for (auto& [name, t] : formats::load_npz(folder / "out.npz")) {
     const auto at = static_cast<size_t>(std::stoul(name.substr(1)));
-    v.values.emplace_back(all.graph.outputs.at(at).name, std::move(t));
+    v.values.emplace_back(names.at(at), std::move(t));
   }
   return v;
 }

@@ -212,8 +212,7 @@ ExportReport export_triton(TrainingSession& session, const RunInfo& run, const s
   const std::string file = (made / "model.onnx").string();
   ExportReport e = export_onnx(session, run, doc, file, verify);
   const std::vector<std::string> classes = class_names(session);
-  const formats::OnnxModel model = onnx_of(session, run, doc);
-  const std::string config = triton_config(name, model.graph, doc, !classes.empty());
+  const std::string config = triton_config(name, formats::load_onnx(file).graph, doc, !classes.empty());
   std::string labels;
   for (const std::string& c : classes) labels += c + "\n";
   fs::rename(made, there, code);

@@ -51,9 +51,15 @@ struct Graph {
 Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                   const std::vector<Tensor>& inputs, const std::vector<std::pair<std::string, Tensor>>& named = {});
 
+/// What runs a node: out[k] becomes its k-th output.
+using NodeRunner =
+    std::function<void(const Graph::Node& node, const std::vector<Tensor>& in, std::vector<Tensor>& out)>;
+/// Its op, dispatched.
+void run_node(const Graph::Node& node, const std::vector<Tensor>& in, std::vector<Tensor>& out);
 /// What each value of the graph comes to on these inputs, which have the sizes it was traced with; undefined where
-/// nothing makes it. Nothing is recorded. Throws Error for a graph that writes to memory that was there before.
-std::vector<Tensor> graph_values(const Graph& graph, const std::vector<Tensor>& inputs);
+/// nothing makes it. Every node runs in its module's scope.
+std::vector<Tensor> graph_values(const Graph& graph, const std::vector<Tensor>& inputs,
+                                 const NodeRunner& run = run_node);
 
 /// The graph of a module in evaluation mode on an input of the given size.
 Graph trace_graph(nn::Module& module, const Meta& input);

@@ -2,7 +2,6 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "core/quiet.h"
 #include "engine/graph/graph.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
@@ -170,21 +169,21 @@ Graph trace_graph(const std::function<std::vector<Tensor>(const std::vector<Tens
   return pruned(g);
 }
 
-std::vector<Tensor> graph_values(const Graph& graph, const std::vector<Tensor>& inputs) {
+void run_node(const Graph::Node& node, const std::vector<Tensor>& in, std::vector<Tensor>& out) {
+  dispatch(*node.op, node.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
+}
+
+std::vector<Tensor> graph_values(const Graph& graph, const std::vector<Tensor>& inputs, const NodeRunner& run) {
   if (inputs.size() != graph.inputs.size())
     throw Error(fmt::format("{} inputs were given, the graph has {}", inputs.size(), graph.inputs.size()));
-  const Quiet quiet;
   std::vector<Tensor> values(graph.values.size());
   for (size_t v = 0; v < values.size(); ++v) values[v] = graph.values[v].constant;
   for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(graph.inputs[i])] = inputs[i];
   for (const Graph::Node& n : graph.nodes) {
-    if (!n.writes.empty())
-      throw Error(
-          fmt::format("{} writes to memory that is there already; its graph cannot be run again", n.op->info.name));
     const ModuleScope module(n.module);
     std::vector<Tensor> args, out(static_cast<size_t>(n.op->info.outputs));
     for (int v : n.inputs) args.push_back(v < 0 ? Tensor() : values[static_cast<size_t>(v)]);
-    dispatch(*n.op, n.attrs.get(), args.data(), static_cast<int>(args.size()), out.data());
+    run(n, args, out);
     for (size_t k = 0; k < n.outputs.size(); ++k)
       if (n.outputs[k] >= 0) values[static_cast<size_t>(n.outputs[k])] = out[k];
   }

@@ -8,25 +8,20 @@
 #include "engine/model/graph_module.h"
 
 namespace tenon {
-namespace {
-
-/// 0 stands for what arrives, and still does.
 void set_where_said(LayerSpec& layer, const char* name, int64_t value) {
   for (Attr& a : layer.attrs)
     if (a.name == name)
       if (const auto* was = std::get_if<int64_t>(&a.value); was && *was != 0) a.value = value;
 }
-/// Of an attribute whose default is a number of its own.
-void set_anyway(LayerSpec& layer, const char* name, int64_t value) {
+
+void set_anyway(LayerSpec& layer, const char* name, AttrValue value) {
   for (Attr& a : layer.attrs)
     if (a.name == name) {
-      a.value = value;
+      a.value = std::move(value);
       return;
     }
-  layer.attrs.push_back({name, value});
+  layer.attrs.push_back({name, std::move(value)});
 }
-
-}  // namespace
 
 Sizes tensor_sizes(const ModelSpec& spec) {
   const GraphModule model(spec, {DeviceType::meta});

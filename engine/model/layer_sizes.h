@@ -15,6 +15,11 @@ Sizes tensor_sizes(const ModelSpec& spec);
 /// The sizes that a layer says of itself, as its tensors have them.
 void fit_to_tensors(LayerSpec& layer, const Sizes& tensors);
 
+/// Gives an attribute a value, whether the layer has named it or not.
+void set_anyway(LayerSpec& layer, const char* name, AttrValue value);
+/// ... a number, where the layer names one: 0 stands for what arrives, and still does.
+void set_where_said(LayerSpec& layer, const char* name, int64_t value);
+
 /// The layer that has a tensor; null where none does.
 const LayerSpec* layer_of(const ModelSpec& spec, const std::string& tensor);
 /// The attribute that says how many channels a layer makes: "out_features"; of one that makes none "".

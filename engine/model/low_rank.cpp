@@ -11,6 +11,7 @@
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/model/examine.h"
+#include "engine/model/layer_sizes.h"
 #include "engine/ops/create.h"
 #include "engine/ops/linalg.h"
 #include "engine/ops/view.h"
@@ -27,15 +28,6 @@ struct Factors {
 
 bool can_be_two(const LayerSpec& l) {
   return l.type == "Linear" || l.type == "Conv1d" || l.type == "Conv2d" || l.type == "Conv3d";
-}
-
-void give(LayerSpec& layer, const char* name, AttrValue value) {
-  for (Attr& a : layer.attrs)
-    if (a.name == name) {
-      a.value = std::move(value);
-      return;
-    }
-  layer.attrs.push_back({name, std::move(value)});
 }
 
 /// Why a layer stays one; empty where it need not.
@@ -89,17 +81,16 @@ void split_layer(ModelSpec& model, const std::string& name, int64_t rank, bool b
   up.comment.clear();
   if (at->x != 0 || at->y != 0) up.y += 60;
   const bool linear = at->type == "Linear";
-  give(down, linear ? "out_features" : "out_channels", rank);
-  give(down, "bias", false);
+  set_anyway(down, linear ? "out_features" : "out_channels", rank);
+  set_anyway(down, "bias", false);
   // What moves the window is the first half's; the second sees one place.
   std::erase_if(up.attrs, [](const Attr& a) {
     return a.name != "out_features" && a.name != "out_channels" && a.name != "in_features" && a.name != "in_channels" &&
            a.name != "bias";
   });
-  for (Attr& a : up.attrs)
-    if (const auto* was = std::get_if<int64_t>(&a.value); was && a.name.starts_with("in_") && *was != 0) a.value = rank;
-  if (!linear) give(up, "kernel_size", std::vector<int64_t>(static_cast<size_t>(at->type[4] - '0'), 1));
-  give(up, "bias", bias);
+  set_where_said(up, linear ? "in_features" : "in_channels", rank);
+  if (!linear) set_anyway(up, "kernel_size", std::vector<int64_t>(static_cast<size_t>(at->type[4] - '0'), 1));
+  set_anyway(up, "bias", bias);
   for (WireSpec& w : model.wires) {
     if (w.to == name) w.to = down.name;
     if (w.from == name) w.from = up.name;

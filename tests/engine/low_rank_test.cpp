@@ -9,26 +9,19 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/random.h"
 #include "engine/formats/tensor_difference.h"
 #include "engine/model/graph_module.h"
 #include "engine/ops/create.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/view.h"
 #include "engine/spec/chain.h"
+#include "tests/engine/normal_values.h"
 
 namespace tenon {
 namespace {
 
+using testing_values::normal_values;
 using I = int64_t;
-
-Tensor drawn(const Shape& size, uint64_t seed) {
-  Tensor t = empty(size);
-  const Philox random{seed, 3};
-  for (int64_t i = 0; i < t.numel(); ++i)
-    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
-  return t;
-}
 
 ModelSpec conv_and_linear() {
   Chain c("net", {3, 8, 8});
@@ -51,7 +44,7 @@ struct Narrow {
     for (const nn::Named& p : model.parameters()) {
       if (p.tensor.ndim() < 2) continue;
       const int64_t rows = p.tensor.size(0), columns = p.tensor.numel() / rows;
-      Tensor w = matmul(drawn({rows, 5}, 7), drawn({5, columns}, 8));
+      Tensor w = matmul(normal_values({rows, 5}, 7), normal_values({5, columns}, 8));
       for (int64_t i = 0; i < w.numel(); ++i) w.data<float>()[i] *= 0.02f;
       Tensor to = p.tensor;
       copy_(to, reshape(w, p.tensor.size()));
@@ -91,7 +84,7 @@ TEST(LowRank, what_has_the_rank_gives_what_it_gave) {
   EXPECT_LT(s.parameters_after(), s.parameters() / 3);
   EXPECT_LT(s.flops_after(), s.flops());
   const NoGrad off;
-  const Tensor x = drawn({6, 3, 8, 8}, 11);
+  const Tensor x = normal_values({6, 3, 8, 8}, 11);
   EXPECT_LT(formats::tensor_difference(n.model(x), output_of(s, x)).relative(), 1e-4);
 }
 

@@ -1,6 +1,7 @@
 #include "tracing/record/f64_reference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/backend.h"
@@ -100,7 +101,9 @@ class Referee : public OpObserver {
     if (all_.first < 0 && worst.beyond(tolerance_)) all_.first = static_cast<int64_t>(all_.ops.size());
     all_.ops.push_back(std::move(worst));
   }
-  static double beyond_by(const OpDifference& d) { return std::max(d.relative, d.largest > 1e300 ? d.largest : 0.0); }
+  static double beyond_by(const OpDifference& d) {
+    return std::max(d.relative, std::isinf(d.largest) ? d.largest : 0.0);
+  }
 
   double tolerance_;
   std::vector<Open> open_;

@@ -155,10 +155,7 @@ const CalibrationDef& calibration_named(const std::string& name) {
 }
 
 std::vector<Tensor> values_within(const OnnxModel& model, const std::vector<std::string>& names, const Tensor& input) {
-  OnnxModel inner = model;
-  inner.graph.outputs.clear();
-  for (const std::string& name : names) inner.graph.outputs.push_back({name});
-  return run_onnx(inner, {input});
+  return run_onnx(with_outputs(model, names), {input});
 }
 
 std::map<std::string, ValueHistogram> observe(const OnnxModel& model, const std::vector<std::string>& names,

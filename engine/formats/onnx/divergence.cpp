@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/error.h"
 #include "core/quiet.h"
@@ -98,16 +97,17 @@ class Alone {
 
 /// What the file as a whole comes to, by name.
 std::map<std::string, Tensor> all_values(const OnnxModel& file, const std::vector<Tensor>& inputs) {
-  const OnnxModel all = with_all_values(file);
-  const std::vector<OnnxItem> out = run_onnx_items(all, {inputs.begin(), inputs.end()}).outputs;
+  const std::vector<std::string> names = value_names(file.graph);
+  const std::vector<OnnxItem> out = run_onnx_items(with_outputs(file, names), {inputs.begin(), inputs.end()}).outputs;
   std::map<std::string, Tensor> values;
-  for (size_t i = 0; i < out.size(); ++i) values[all.graph.outputs[i].name] = out[i].tensor;
+  for (size_t i = 0; i < out.size(); ++i) values[names[i]] = out[i].tensor;
   return values;
 }
 
 }  // namespace
 
 ModelValues model_values(const Graph& graph, const std::vector<Tensor>& inputs) {
+  const Quiet quiet;
   const std::vector<Tensor> values = graph_values(graph, inputs);
   ModelValues own;
   own.inputs = inputs;
@@ -117,17 +117,11 @@ ModelValues model_values(const Graph& graph, const std::vector<Tensor>& inputs) 
   return own;
 }
 
-OnnxModel with_all_values(const OnnxModel& model) {
-  OnnxModel all = model;
-  std::set<std::string> there;
-  for (const OnnxValue& v : all.graph.outputs) there.insert(v.name);
-  for (const OnnxNode& n : all.graph.nodes) {
-    if (n.outputs.empty() || n.outputs[0].empty() || !there.insert(n.outputs[0]).second) continue;
-    OnnxValue v;
-    v.name = n.outputs[0];
-    all.graph.outputs.push_back(std::move(v));
-  }
-  return all;
+std::vector<std::string> value_names(const OnnxGraph& graph) {
+  std::vector<std::string> names;
+  for (const OnnxNode& n : graph.nodes)
+    if (!n.outputs.empty() && !n.outputs[0].empty()) names.push_back(n.outputs[0]);
+  return names;
 }
 
 Divergence find_divergence(const OnnxModel& file, const ModelValues& own, double tolerance) {

@@ -47,7 +47,7 @@ struct Divergence {
 /// the model has none is beyond any.
 Divergence find_divergence(const OnnxModel& file, const ModelValues& own, double tolerance);
 
-/// The model with the first output of every node as an output behind its own. Whoever runs it says their types.
-OnnxModel with_all_values(const OnnxModel& model);
+/// The names of the first outputs of all nodes, in their order.
+std::vector<std::string> value_names(const OnnxGraph& graph);
 
 }  // namespace tenon::formats

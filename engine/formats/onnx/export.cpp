@@ -192,20 +192,13 @@ Graph in_onnx_terms(const Graph& g) {
   // The program is run again with those terms in place.
   Graph again = trace_graph(
       [&](const std::vector<Tensor>& in) {
-        std::vector<Tensor> values(g.values.size());
-        for (size_t i = 0; i < g.values.size(); ++i) values[i] = g.values[i].constant;
-        for (size_t i = 0; i < in.size(); ++i) values[static_cast<size_t>(g.inputs[i])] = in[i];
-        for (const Graph::Node& n : g.nodes) {
-          ModuleScope module(n.module);
-          std::vector<Tensor> args, out(static_cast<size_t>(n.op->info.outputs));
-          for (int v : n.inputs) args.push_back(v < 0 ? Tensor() : values[static_cast<size_t>(v)]);
-          if (n.op->decompose && !is_one_operator(n))
-            out[0] = n.op->decompose(n.attrs.get(), args);
-          else
-            dispatch(*n.op, n.attrs.get(), args.data(), static_cast<int>(args.size()), out.data());
-          for (size_t k = 0; k < n.outputs.size(); ++k)
-            if (n.outputs[k] >= 0) values[static_cast<size_t>(n.outputs[k])] = out[k];
-        }
+        const std::vector<Tensor> values =
+            graph_values(g, in, [](const Graph::Node& n, const std::vector<Tensor>& args, std::vector<Tensor>& out) {
+              if (n.op->decompose && !is_one_operator(n))
+                out[0] = n.op->decompose(n.attrs.get(), args);
+              else
+                run_node(n, args, out);
+            });
         std::vector<Tensor> results;
         for (int v : g.outputs) results.push_back(values[static_cast<size_t>(v)]);
         return results;

@@ -217,6 +217,12 @@ OnnxValue read_value(const onnx::ValueInfoProto& p) {
   return v;
 }
 
+OnnxModel with_outputs(OnnxModel model, const std::vector<std::string>& names) {
+  model.graph.outputs.clear();
+  for (const std::string& name : names) model.graph.outputs.push_back({name});
+  return model;
+}
+
 std::string type_text(const OnnxValue& v) {
   std::vector<std::string> dims;
   for (const auto& d : v.shape) dims.push_back(d.value >= 0 ? std::to_string(d.value) : d.name.empty() ? "?" : d.name);

@@ -93,6 +93,9 @@ struct OnnxModel {
   OnnxGraph graph;
 };
 
+/// The model with values of these names as its outputs, in the place of its own; whoever runs it finds their types.
+OnnxModel with_outputs(OnnxModel model, const std::vector<std::string>& names);
+
 /// Throws Error naming the file and the node or tensor that is wrong; never crashes on a bad file, never allocates more
 /// than the file (with its external data) holds. Nodes out of order are sorted; a cycle, a value made twice and one
 /// that nothing makes are errors.

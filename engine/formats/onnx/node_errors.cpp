@@ -31,18 +31,6 @@ void widen(OnnxGraph& g) {
     }
 }
 
-/// These values of a run.
-std::vector<OnnxItem> values_of(OnnxModel model, const std::vector<std::string>& names,
-                                const std::vector<Tensor>& inputs) {
-  model.graph.outputs.clear();
-  for (const std::string& name : names) {
-    OnnxValue v;
-    v.name = name;
-    model.graph.outputs.push_back(v);
-  }
-  return run_onnx_items(model, {inputs.begin(), inputs.end()}).outputs;
-}
-
 }  // namespace
 
 OnnxModel in_f64(const OnnxModel& model) {
@@ -64,7 +52,10 @@ std::vector<NodeError> node_errors(const OnnxModel& model, const std::vector<Ten
     nodes.push_back(i);
     names.push_back(n.outputs[0]);
   }
-  const std::vector<OnnxItem> is = values_of(model, names, inputs), should_be = values_of(in_f64(model), names, wide);
+  const auto values_of = [&](const OnnxModel& m, const std::vector<Tensor>& x) {
+    return run_onnx_items(with_outputs(m, names), {x.begin(), x.end()}).outputs;
+  };
+  const std::vector<OnnxItem> is = values_of(model, inputs), should_be = values_of(in_f64(model), wide);
   std::vector<NodeError> errors;
   for (size_t k = 0; k < nodes.size(); ++k) {
     const OnnxNode& n = model.graph.nodes[nodes[k]];

@@ -16,9 +16,12 @@
 #include "engine/ops/matmul.h"
 #include "engine/ops/view.h"
 #include "engine/spec/layer_registry.h"
+#include "tests/engine/normal_values.h"
 
 namespace tenon::formats {
 namespace {
+
+using testing_values::normal_values;
 
 constexpr double kTold = 1e-5;
 
@@ -33,14 +36,6 @@ struct Dice {
   uint64_t at = 0;
   int64_t below(int64_t n) { return static_cast<int64_t>(random.uniform_double(at++) * static_cast<double>(n)) % n; }
 };
-
-Tensor bell_values(const Shape& size, uint64_t seed, double scale = 1) {
-  Tensor t = empty(size);
-  const Philox random{seed, 11};
-  for (int64_t i = 0; i < t.numel(); ++i)
-    t.data<float>()[i] = static_cast<float>(scale * random.normal(static_cast<uint64_t>(i)));
-  return t;
-}
 
 using Layers = std::vector<std::pair<std::string, std::vector<Attr>>>;
 
@@ -89,9 +84,10 @@ Specimen specimen(uint64_t seed) {
   GraphModule m(chained(some_layers(dice)));
   m.initialize(seed);
   const NoGrad off;
-  for (uint64_t i = 0; i < 3; ++i) m(bell_values({8, 3, 8, 8}, seed + i));  // batch norms have statistics of their own
+  for (uint64_t i = 0; i < 3; ++i)
+    m(normal_values({8, 3, 8, 8}, seed + i));  // batch norms have statistics of their own
   m.train(false);
-  const Tensor x = bell_values({5, 3, 8, 8}, seed + 100), w = bell_values({12, 6}, seed + 200);
+  const Tensor x = normal_values({5, 3, 8, 8}, seed + 100), w = normal_values({12, 6}, seed + 200);
   std::vector<std::pair<std::string, Tensor>> named{{"w", w}};
   for (const auto& p : m.parameters()) named.emplace_back(p.name, p.tensor);
   for (const auto& b : m.buffers()) named.emplace_back(b.name, b.tensor);
@@ -273,7 +269,7 @@ TEST(Divergence, a_file_of_other_names_is_compared_by_what_comes_out) {
   EXPECT_EQ(found.unmatched, file.graph.nodes.size() - 1);
   EXPECT_EQ(found.first, -1);
   for (auto& [name, t] : file.graph.initializers)
-    if (name == "other/w") t = bell_values(t.size(), 99);
+    if (name == "other/w") t = normal_values(t.size(), 99);
   found = find_divergence(file, s.own, kTold);
   ASSERT_EQ(found.first, 0);
   EXPECT_EQ(found.nodes[0].op_type, "MatMul");
@@ -286,7 +282,7 @@ TEST(Divergence, a_file_that_cannot_be_run_names_the_node_where_it_ends) {
                                        [](const OnnxNode& n) { return n.op_type == "Conv"; });
   const OnnxNode& conv = *first_conv;
   for (auto& [name, t] : file.graph.initializers)
-    if (name == conv.inputs[1]) t = bell_values({4, 2, 3, 3}, 1);  // of other channels
+    if (name == conv.inputs[1]) t = normal_values({4, 2, 3, 3}, 1);  // of other channels
   const Divergence found = find_divergence(file, s.own, kTold);
   ASSERT_EQ(found.first, first_conv - file.graph.nodes.begin());
   EXPECT_FALSE(found.nodes[static_cast<size_t>(found.first)].why.empty());

@@ -24,6 +24,7 @@
 #include "engine/ops/view.h"
 #include "engine/spec/layer_registry.h"
 #include "engine/templates/templates.h"
+#include "tests/engine/normal_values.h"
 #include "tests/messages.h"
 
 namespace tenon::formats {
@@ -31,13 +32,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Tensor noise(const Shape& size, uint64_t seed) {
-  Tensor t = empty(size);
-  const Philox random{seed, 0};
-  for (int64_t i = 0; i < t.numel(); ++i)
-    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
-  return t;
-}
+Tensor noise(const Shape& size, uint64_t seed) { return testing_values::normal_values(size, seed, 0); }
 Tensor whole(const Ints& list) {
   Tensor t = empty({static_cast<int64_t>(list.size())}, DType::i64);
   std::copy(list.begin(), list.end(), t.data<int64_t>());

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/random.h"
 #include "core/state.h"
 #include "engine/formats/onnx/equal_constants.h"
 #include "engine/formats/onnx/export.h"
@@ -19,19 +18,14 @@
 #include "engine/ops/view.h"
 #include "engine/spec/chain.h"
 #include "engine/spec/layer_registry.h"
+#include "tests/engine/normal_values.h"
 
 namespace tenon::formats {
 namespace {
 
 using Ints = std::vector<int64_t>;
 
-Tensor gaussian(const Shape& size, uint64_t seed) {
-  Tensor t = empty(size);
-  const Philox random{seed, 1};
-  for (int64_t i = 0; i < t.numel(); ++i)
-    t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
-  return t;
-}
+Tensor gaussian(const Shape& size, uint64_t seed) { return testing_values::normal_values(size, seed, 1); }
 Tensor tokens(const Shape& size) {
   Tensor t = empty(size, DType::i64);
   for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = i * 7 % 40;
