@@ -34,19 +34,24 @@ struct Seen {
   }
 };
 
-/// Those that `wanted` names, by name; each name of the trace is asked once.
-template <class Wanted>
-std::map<uint32_t, Seen> seen_within(const CheckedTrace& c, const Wanted& wanted) {
+/// Calls f(event) for those in the steps that `wanted` takes by kind and name; each name of the trace is asked once.
+template <class Wanted, class F>
+void each_within(const CheckedTrace& c, const Wanted& wanted, const F& f) {
   const Trace& t = *c.trace;
   enum class Is : int8_t { unknown, yes, no };
   std::vector<std::array<Is, traces::kKinds>> is(t.names());
-  std::map<uint32_t, Seen> all;
   for (EventId e = 0; e < t.size(); ++e) {
     const uint32_t name = t.columns().name[e];
     Is& known = is[name][static_cast<size_t>(t.kind(e))];
     if (known == Is::unknown) known = wanted(t.kind(e), t.text(name)) ? Is::yes : Is::no;
-    if (known == Is::yes && in_a_step(c, t.start(e))) all[name].add(t, e);
+    if (known == Is::yes && in_a_step(c, t.start(e))) f(e);
   }
+}
+/// ... added up by name.
+template <class Wanted>
+std::map<std::string, Seen> seen_within(const CheckedTrace& c, const Wanted& wanted) {
+  std::map<std::string, Seen> all;
+  each_within(c, wanted, [&](EventId e) { all[std::string(c.trace->event_name(e))].add(*c.trace, e); });
   return all;
 }
 
@@ -64,39 +69,12 @@ std::string caller_of(const Trace& t, EventId e) {
   return outermost;
 }
 
-// What the overview advises: a figure beyond its threshold each.
-template <int Which>
-std::vector<Complaint> advised(const CheckedTrace& c);
-struct Advised {
-  const char *name, *title, *about;
-};
-constexpr Advised kAdvised[] = {
-    {"trace.data_loading", "Steps wait for data", "data loading"},
-    {"trace.host_bound", "The GPU waits for the CPU", "the CPU is late"},
-    {"trace.waits", "The CPU waits for the GPU within a step", "waits for the GPU"},
-    {"trace.communication", "Communication that nothing hides", "communication"},
-    {"trace.copies", "Copies take time of the steps", "memory copies"},
-    {"trace.pauses", "The GPU pauses between kernels", "pauses between kernels"},
-    {"trace.streams", "Streams wait for each other", "streams wait for each other"},
-    {"trace.driver", "The driver holds work up", "the driver holds work up"},
-    {"trace.profiler", "The profiler holds work up", "the profiler holds work up"},
-    {"trace.queued", "Launched work waits while the GPU stands still", "work waits in the queue"},
-    {"trace.tensor_cores", "Tensor cores are idle", "tensor cores"},
-    {"trace.short_kernels", "Kernels are shorter than their launch", "short kernels"},
-    {"trace.small_kernels", "Kernels are too small for the GPU", "small kernels"},
-    {"trace.long_step", "One step takes much longer than the others", "a long step"},
-};
-template <int Which>
-std::vector<Complaint> advised(const CheckedTrace& c) {
+/// What the overview of the steps says to try: a figure beyond its threshold each.
+std::vector<Complaint> advice(const CheckedTrace& c) {
   std::vector<Complaint> all;
-  if (!c.overview) throw Error("the trace has no steps");
-  for (const Advice& a : c.overview->advice)
-    if (a.about == kAdvised[Which].about) all.push_back({{}, a.seen, a.try_this, {}, -1, a.sight});
+  if (c.overview)
+    for (const Advice& a : c.overview->advice) all.push_back({a.about, a.seen, a.try_this, {}, -1, a.sight});
   return all;
-}
-template <int... Which>
-bool register_advised(std::integer_sequence<int, Which...>) {
-  return (register_trace_check({kAdvised[Which].name, kAdvised[Which].title, advised<Which>}) && ...);
 }
 
 /// The profiler names a copy by what it is between: "Memcpy HtoD (Pageable -> Device)".
@@ -108,8 +86,8 @@ std::vector<Complaint> pageable_copies(const CheckedTrace& c) {
   });
   for (const auto& [name, s] : seen) {
     if (share(s.time, c.length) < kShare) continue;
-    const bool to_device = c.trace->text(name).find("HtoD") != std::string_view::npos;
-    all.push_back({std::string(c.trace->text(name)),
+    const bool to_device = name.find("HtoD") != std::string::npos;
+    all.push_back({name,
                    a_step(c, s) + ": memory that is not pinned is copied twice, and the CPU waits for it",
                    to_device ? "DataLoader(pin_memory=True), and .to(device, non_blocking=True)"
                              : "keep results on the device (loss.detach()), and copy them when the step is over",
@@ -122,17 +100,20 @@ std::vector<Complaint> pageable_copies(const CheckedTrace& c) {
 
 std::vector<Complaint> synchronizing_calls(const CheckedTrace& c) {
   constexpr double kShare = 0.01;
+  static constexpr std::string_view kWaits[] = {"cudaStreamSynchronize", "cudaDeviceSynchronize",
+                                                "cudaEventSynchronize",  "cudaMemcpy",
+                                                "hipStreamSynchronize",  "hipDeviceSynchronize"};
   const Trace& t = *c.trace;
   std::map<std::string, Seen> by_caller;
-  for (EventId e = 0; e < t.size(); ++e) {
-    if (t.kind(e) != EventKind::runtime || !in_a_step(c, t.start(e))) continue;
-    const std::string_view name = t.event_name(e);
-    if (name != "cudaStreamSynchronize" && name != "cudaDeviceSynchronize" && name != "cudaEventSynchronize" &&
-        name != "cudaMemcpy" && name != "hipStreamSynchronize" && name != "hipDeviceSynchronize")
-      continue;
-    const std::string caller = caller_of(t, e);
-    by_caller[caller.empty() ? std::string(name) : caller].add(t, e);
-  }
+  each_within(
+      c,
+      [](EventKind kind, std::string_view name) {
+        return kind == EventKind::runtime && std::find(std::begin(kWaits), std::end(kWaits), name) != std::end(kWaits);
+      },
+      [&](EventId e) {
+        const std::string caller = caller_of(t, e);
+        by_caller[caller.empty() ? std::string(t.event_name(e)) : caller].add(t, e);
+      });
   std::vector<Complaint> all;
   for (const auto& [caller, s] : by_caller) {
     if (share(s.time, c.length) < kShare) continue;
@@ -161,9 +142,9 @@ std::vector<Complaint> allocations_in_steps(const CheckedTrace& c) {
     // Every step or so: a few at the beginning are the allocator warming up.
     if (s.count < static_cast<int64_t>(c.steps.size()) || c.steps.size() < 2) continue;
     all.push_back(
-        {std::string(c.trace->text(name)),
+        {name,
          a_step(c, s) + ": the allocator's memory does not suffice",
-         name == c.trace->find_name("cudaHostAlloc")
+         name == "cudaHostAlloc"
              ? "keep pinned buffers from step to step"
              : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache() in a step, sizes "
                "that stay the same",
@@ -176,16 +157,14 @@ std::vector<Complaint> allocations_in_steps(const CheckedTrace& c) {
 
 std::vector<Complaint> layout_changes(const CheckedTrace& c) {
   constexpr double kShare = 0.03;
-  const auto seen = seen_within(c, [](EventKind kind, std::string_view name) {
-    return kind == EventKind::kernel && (name.find("nchwToNhwc") != name.npos || name.find("nhwcToNchw") != name.npos);
-  });
   Seen sum;
-  for (const auto& [name, s] : seen) {
-    sum.count += s.count;
-    sum.time += s.time;
-    if (sum.longest == traces::kNone || c.trace->duration(s.longest) > c.trace->duration(sum.longest))
-      sum.longest = s.longest;
-  }
+  each_within(
+      c,
+      [](EventKind kind, std::string_view name) {
+        return kind == EventKind::kernel &&
+               (name.find("nchwToNhwc") != name.npos || name.find("nhwcToNchw") != name.npos);
+      },
+      [&](EventId e) { sum.add(*c.trace, e); });
   if (share(sum.time, c.length) < kShare) return {};
   return {{{},
            a_step(c, sum) + ": convolutions turn their operands about before and behind them",
@@ -240,17 +219,20 @@ std::vector<Complaint> optimizer_launches(const CheckedTrace& c) {
   constexpr double kShare = 0.05, kLaunches = 100;
   const Trace& t = *c.trace;
   Seen steps;
-  int64_t launches = 0;
-  for (EventId e = 0; e < t.size(); ++e)
-    if (t.kind(e) == EventKind::annotation && t.event_name(e).starts_with("Optimizer.step#") &&
-        in_a_step(c, t.start(e)))
-      steps.add(t, e);
-  if (steps.count == 0 || share(steps.time, c.length) < kShare) return {};
+  std::vector<EventId> events;
+  each_within(
+      c,
+      [](EventKind kind, std::string_view name) {
+        return kind == EventKind::annotation && name.starts_with("Optimizer.step#");
+      },
+      [&](EventId e) {
+        steps.add(t, e);
+        events.push_back(e);
+      });
+  if (events.empty() || share(steps.time, c.length) < kShare) return {};
   const GpuTimeline gpu(t);
-  for (EventId e = 0; e < t.size(); ++e)
-    if (t.kind(e) == EventKind::annotation && t.event_name(e).starts_with("Optimizer.step#") &&
-        in_a_step(c, t.start(e)))
-      launches += static_cast<int64_t>(gpu.launched_in(t.start(e), t.end(e)).size());
+  int64_t launches = 0;
+  for (const EventId e : events) launches += static_cast<int64_t>(gpu.launched_in(t.start(e), t.end(e)).size());
   const double each = static_cast<double>(launches) / static_cast<double>(steps.count);
   if (each < kLaunches) return {};
   return {{std::string(t.event_name(steps.longest)),
@@ -262,7 +244,7 @@ std::vector<Complaint> optimizer_launches(const CheckedTrace& c) {
 }
 
 const bool registered_trace_checks =
-    register_advised(std::make_integer_sequence<int, static_cast<int>(std::size(kAdvised))>()) &&
+    register_trace_check({"trace.advice", "Steps spend time that could be had", advice}) &&
     register_trace_check({"trace.pageable_copies", "Copies from memory that is not pinned", pageable_copies}) &&
     register_trace_check({"trace.synchronizing_calls", "Calls that wait for the GPU", synchronizing_calls}) &&
     register_trace_check(
