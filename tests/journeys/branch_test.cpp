@@ -1,7 +1,5 @@
 // What would have become of a run: branches and the search for what made a loss jump, on the command line.
 #include <gtest/gtest.h>
-#include <signal.h>
-
 #include <random>
 
 #include "tests/journeys/tenon_process.h"
@@ -45,14 +43,7 @@ TEST_F(Branch, without_a_change_is_its_parent_also_after_kills) {
   std::mt19937 random(20261125);
   for (int round = 0; round < 6; ++round) {
     const std::string run = "b" + std::to_string(round);
-    const Outcome first = tenon_signalled({"train", project, "--from", "whole@431", "--run", run}, SIGKILL,
-                                          30000 + static_cast<int64_t>(random() % 300000));
-    const Outcome there = tenon({"run", project, run, "--json"});
-    if (there.status != 0) continue;  // before it was begun
-    if (first.status != 0) {
-      const Outcome rest = tenon({"train", project, "--resume", run});
-      ASSERT_EQ(rest.status, 0) << rest.err;
-    }
+    train_through_a_kill(project, run, {"--from", "whole@431"}, 30000 + static_cast<int64_t>(random() % 300000));
     EXPECT_EQ(digest(project, run, "last"), digest(project, "whole", "last"));
     EXPECT_EQ(digest(project, run, "777", 1), digest(project, "whole", "777"));
   }

@@ -1,6 +1,5 @@
 // Surgery while it trains, on the command line: a layer wider, another one in between, and what the run says of it.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <cmath>
 #include <fstream>
@@ -85,13 +84,8 @@ TEST_F(SurgeryJourney, kills_leave_a_branch_that_is_replayed) {
   std::mt19937 random(20261126);
   for (int round = 0; round < 4; ++round) {
     const std::string run = "b" + std::to_string(round);
-    const Outcome cut = tenon_signalled({"train", project, "--from", "whole@211", "--layer", wide, "--run", run},
-                                        SIGKILL, 20000 + static_cast<int64_t>(random() % 200000));
-    if (tenon({"run", project, run, "--json"}).status != 0) continue;  // before it was begun
-    if (cut.status != 0) {
-      const Outcome rest = tenon({"train", project, "--resume", run});
-      ASSERT_EQ(rest.status, 0) << rest.err;
-    }
+    train_through_a_kill(project, run, {"--from", "whole@211", "--layer", wide},
+                         20000 + static_cast<int64_t>(random() % 200000));
     EXPECT_EQ(digest(project, run, "last"), digest(project, "first", "last"));
     EXPECT_EQ(digest(project, run, "333", 1), digest(project, "first", "333"));
   }

@@ -77,6 +77,22 @@ Outcome tenon_signalled(const std::vector<std::string>& words, int signal, int64
   return start(with_program(words), signal, after_us);
 }
 
+void train_through_a_kill(const std::string& project, const std::string& run, std::vector<std::string> words,
+                          int64_t after_us) {
+  words.insert(words.begin(), {"train", project});
+  words.insert(words.end(), {"--run", run});
+  constexpr int64_t kLongest = 60'000'000;
+  for (int64_t wait = after_us; wait < kLongest; wait *= 2) {
+    const Outcome cut = tenon_signalled(words, SIGKILL, wait);
+    if (tenon({"run", project, run, "--json"}).status != 0) continue;
+    if (cut.status == 0) return;  // it was faster than the kill
+    const Outcome rest = tenon({"train", project, "--resume", run});
+    EXPECT_EQ(rest.status, 0) << rest.err;
+    return;
+  }
+  ADD_FAILURE() << run << " had not begun after a minute";
+}
+
 Folder::Folder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "tenon-journey-XXXXXX").string();
   path_ = mkdtemp(pattern.data());

@@ -18,6 +18,10 @@ Outcome tenon(const std::vector<std::string>& words);
 Outcome run(const std::vector<std::string>& words);
 /// Starts `tenon`, sends it a signal after so many microseconds, and waits for its end.
 Outcome tenon_signalled(const std::vector<std::string>& words, int signal, int64_t after_us);
+/// Trains a new run with these words, killed after so long, and goes on with it to its end. Killed before the run had
+/// begun, it is begun again with twice the time, so that a kill within the run is what is tried in the end.
+void train_through_a_kill(const std::string& project, const std::string& run, std::vector<std::string> words,
+                          int64_t after_us);
 
 /// What `tenon digest` prints of a run at a step; empty where it fails.
 std::string digest(const std::string& project, const std::string& run, const std::string& step, int threads = 2);
