@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs every test; window tests run under a virtual display. Ends on CTest's
-# summary. `window-asan` builds and runs the window's tests alone, under the address and undefined-behaviour sanitizers;
-# `net-asan` those of them that go through everything: each selection in each state in each view, the monkey, the kills.
+# summary, and on what failed. `window-asan` builds and runs the window's tests alone, under the address and
+# undefined-behaviour sanitizers; `net-asan` those of them that go through everything: each selection in each state in
+# each view, the monkey, the kills.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -39,4 +40,12 @@ unity=ON
 grep -qs 'TENON_UNITY:BOOL=OFF' "build/$preset/CMakeCache.txt" && unity=OFF
 cmake --preset "$preset" -DTENON_TESTS=ON -DTENON_UNITY="$unity" </dev/null
 tenon_build "build/$preset" "${targets[@]}"
-exec ctest --preset "$preset" "${tests[@]}" -j "$(nproc)" --timeout 900 </dev/null
+status=0
+ctest --preset "$preset" "${tests[@]}" -j "$(nproc)" --timeout 900 </dev/null || status=$?
+# What failed stands far above the summary: whoever sees the end alone sees why, too.
+if [[ $status != 0 ]]; then
+  tenon_say "What failed (all that was printed: build/$preset/Testing/Temporary/LastTest.log):"
+  grep -a -A 6 -E ': Failure$|^==[0-9]+==ERROR|runtime error:|terminate called|^Error' \
+    "build/$preset/Testing/Temporary/LastTest.log" | cut -c 1-300 | tail -n 40 >&2 || true
+fi
+exit "$status"
