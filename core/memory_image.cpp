@@ -47,7 +47,8 @@ std::vector<uint64_t> words_of(int memory, MemorySpan span) {
   return all;
 }
 
-/// What a process may read and write, as the system lists it.
+/// What a process may read and write, as the system lists it; neighbours that it lists apart are one, since a heap that
+/// has grown may be several of them.
 std::vector<Mapping> writable_mappings(int process) {
   std::vector<Mapping> all;
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
@@ -57,8 +58,12 @@ std::vector<Mapping> writable_mappings(int process) {
     in >> range >> rights >> offset >> device >> inode >> name;
     if (!rights.starts_with("rw")) continue;
     const size_t dash = range.find('-');
-    all.push_back(
-        {{std::stoull(range.substr(0, dash), nullptr, 16), std::stoull(range.substr(dash + 1), nullptr, 16)}, name});
+    const MemorySpan span{std::stoull(range.substr(0, dash), nullptr, 16),
+                          std::stoull(range.substr(dash + 1), nullptr, 16)};
+    if (!all.empty() && all.back().span.end == span.begin && all.back().name == name)
+      all.back().span.end = span.end;
+    else
+      all.push_back({span, name});
   }
   return all;
 }
@@ -225,7 +230,8 @@ bool MemoryImage::read_blocks(MemorySpan heap, uint64_t first) {
   uint64_t p = first;
   while (p + kHeader <= heap.end) {
     const uint64_t head = at(p + 8), size = head & kSizeMask;
-    if (size == 0 && heap.end - p < kPage) break;  // what fences the end
+    // What fences the end of a heap that its arena has outgrown: blocks of a header alone, or of nothing.
+    if (size <= kHeader && heap.end - p < kPage) break;
     if (size < kLeast || size % 16 != 0 || size > heap.end - p || (head & kMapped)) return false;
     const uint64_t next = p + size;
     if (next == heap.end) break;  // the top: nobody's

@@ -142,7 +142,8 @@ class LeakSearch {
   }
 
   /// Of each place what its youngest survivors are held by, the nearest counting most: whoever keeps a list of them has
-  /// these nearest. A place none of whose growth is old enough to be asked about has no known owner.
+  /// these nearest. That no way was found to one of them says nothing against the owner of the others. A place none of
+  /// whose growth is old enough to be asked about has no known owner.
   std::map<size_t, tracing::Holding> owners_of(const LeakReplay& replay, const std::map<size_t, LeakPlace>& growing) {
     std::map<size_t, std::vector<Storage*>> of_place;
     for (const auto& b : replay.survivors().live())
@@ -157,10 +158,13 @@ class LeakSearch {
       }
     const auto found = replay.holders_of(targets);
     std::map<size_t, std::map<tracing::TensorOwner, double>> nearness;
-    for (size_t i = 0; i < found.size(); ++i) nearness[places[i]][found[i].owner] += std::exp2(-found[i].distance);
+    for (size_t i = 0; i < found.size(); ++i)
+      if (found[i].owner.kind != tracing::OwnerKind::unknown)
+        nearness[places[i]][found[i].owner] += std::exp2(-found[i].distance);
     std::map<size_t, tracing::Holding> all;
     for (size_t i = 0; i < found.size(); ++i)
-      if (found[i].owner == most(nearness[places[i]])) all.emplace(places[i], found[i]);
+      if (const auto& of = nearness[places[i]]; !of.empty() && found[i].owner == most(of))
+        all.emplace(places[i], found[i]);
     for (const auto& [place, of] : growing) all.try_emplace(place, tracing::Holding::by_nobody());
     return all;
   }

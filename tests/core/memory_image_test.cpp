@@ -78,6 +78,19 @@ TEST_F(MemoryImages, every_block_that_is_in_use_is_there_and_none_that_was_freed
   EXPECT_LE(still, freed.size() / 100);
 }
 
+TEST_F(MemoryImages, a_thread_that_filled_several_heaps_has_all_of_its_blocks) {
+  std::vector<std::unique_ptr<char[]>> blocks;
+  constexpr size_t kBytes = 10000, kOfOneHeap = size_t{64} << 20;
+  std::thread([&] {
+    while (blocks.size() * kBytes < 2 * kOfOneHeap) blocks.emplace_back(new char[kBytes]);
+  }).join();
+  const MemoryImage image;
+  const auto missing = std::count_if(blocks.begin(), blocks.end(), [&](const auto& b) {
+    return image.block_of(at_of(b.get())).begin != at_of(b.get());
+  });
+  EXPECT_EQ(missing, 0) << "of " << blocks.size();
+}
+
 TEST_F(MemoryImages, it_stands_still) {
   auto word = std::make_unique<uint64_t>(41);
   const MemoryImage image;
