@@ -1,5 +1,6 @@
 // tenon data: what a project learns from, looked at before anything is trained on it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,9 +10,13 @@
 #include "app/cli/output.h"
 #include "app/cli/remarks.h"
 #include "core/file.h"
+#include "engine/templates/templates.h"
+#include "engine/train/model_fit.h"
 #include "engine/train/open_data.h"
+#include "engine/train/own_data.h"
 #include "engine/train/recipe.h"
 #include "projects/time_travel.h"
+#include "views/data/data_fit.h"
 #include "views/data/data_look.h"
 #include "views/data/transform_look.h"
 
@@ -110,7 +115,66 @@ int look_at_batch(const Args& args, projects::Project& project) {
   return 0;
 }
 
+/// What is asked of the project: other data, and a model that suits them. A line for each thing that was done.
+std::vector<std::string> change_project(const Args& args) {
+  const auto project = projects::Project::open(args.word(0));
+  std::vector<std::string> done;
+  if (args.has("--take")) {
+    const std::string path = std::filesystem::absolute(args.text("--take")).string();
+    const Recipe before = Recipe::from_json(project->recipe());
+    const Recipe recipe = with_own_data(before, path).recipe;
+    project->set_recipe(recipe.to_json());
+    std::string with_it;
+    for (const char* key : {"loss.type", "data.batch_size"})
+      if (recipe.at(key) != before.at(key)) with_it += fmt::format("; {} = {}", key, attr_text(recipe.at(key)));
+    done.push_back(
+        fmt::format("the next run learns from {}, read as {}{}", path, recipe.text("data.dataset"), with_it));
+  }
+  if (!args.has("--fit") && !args.has("--begin")) return done;
+  const Recipe recipe = Recipe::from_json(project->recipe());
+  Recipe untransformed = recipe;
+  untransformed.set("data.transforms", "");
+  const data::Split raw = open_data(untransformed);
+  if (args.has("--begin")) {
+    const Beginning b = begin_with(find_template(args.text("--begin")), recipe, raw);
+    project->set_model(b.model);
+    project->set_recipe(b.recipe.to_json());
+    done.push_back(fmt::format("the model is that of {} for these data", args.text("--begin")));
+    return done;
+  }
+  const ModelFit fit = fit_model(project->model(), recipe, *transformed_as(recipe, raw).train);
+  if (fit.problem.empty()) {
+    done.push_back("the model suits these data as it is");
+  } else if (fit.changes.empty() || fit.bare) {
+    throw Error("no change that is known makes the model suit these data: " + fit.problem,
+                "begin with another: --begin NAME; `tenon data` names those that suit them");
+  } else {
+    project->set_model(fit.mended);
+    done.push_back("the model was changed: " + fit.changes_text());
+  }
+  return done;
+}
+
+nlohmann::json fit_json(const views::DataFit& f) {
+  nlohmann::json j = {{"fits", f.fit.problem.empty()}, {"problem", f.fit.problem}, {"begin_with", f.templates}};
+  for (const ModelFit::Change& c : f.fit.changes)
+    j["changes"].push_back({{"layer", c.layer}, {"attr", c.attr}, {"from", c.from}, {"to", c.to}});
+  return j;
+}
+
+/// How the model meets the data, and the words that would mend it.
+std::string fit_lines(const std::string& project, const views::DataFit& f) {
+  std::string text = views::fit_text(f) + "\n";
+  if (!f.fit.changes.empty() && !f.fit.bare)
+    text += fmt::format("tenon data {} --fit would change {}\n", project, f.fit.changes_text());
+  if (f.open() && !f.templates.empty())
+    text += fmt::format("tenon data {} --begin NAME takes another model: {}\n", project, fmt::join(f.templates, ", "));
+  return text;
+}
+
 int look_at_data(const Args& args) {
+  for (const std::string& done : change_project(args))
+    if (!args.json()) print(done + "\n");
   const auto project = open_to_read(args.word(0));
   if (args.has("--step")) return look_at_batch(args, *project);
   Recipe recipe = Recipe::from_json(project->recipe());
@@ -121,8 +185,11 @@ int look_at_data(const Args& args) {
   views::DataLook look = views::look_at(recipe, args.integer("--rows", 0, 0));
   if (!args.has("--quick")) views::read_all(look, bar.progress());
   bar.clear();
+  const views::DataFit fit = views::fit_of(project->model(), recipe, *look.split);
   if (args.json()) {
-    print_json(look_json(look));
+    nlohmann::json j = look_json(look);
+    j["model"] = fit_json(fit);
+    print_json(j);
     for (const views::DataLook::Sample& s : look.samples)
       print_json({{"sample", s.row},
                   {"split", s.train ? "training" : "test"},
@@ -130,7 +197,7 @@ int look_at_data(const Args& args) {
                   {"source", source_json(s.source)}});
     return 0;
   }
-  print(views::data_text(look) + "\n");
+  print(views::data_text(look) + "\n" + fit_lines(args.word(0), fit));
   print_table(views::splits_table(look));
   print("\n" + remarks_text(look.remarks));
   if (!look.classes.empty()) print(class_counts_text(look.classes) + "\n");
@@ -143,7 +210,10 @@ const bool registered_data = register_command(
      "PROJECT",
      1,
      1,
-     {{"--quick", "", "only opens the data: does not read every sample"},
+     {{"--take", "PATH", "the next runs learn from this file or folder: what kind of data it is, it says itself"},
+      {"--fit", "", "changes the model's ends so that it suits the data"},
+      {"--begin", "TEMPLATE", "the template's model, for these data, takes the place of the project's"},
+      {"--quick", "", "only opens the data: does not read every sample"},
       {"--rows", "N", "lists the first samples of each split, with the file and the place each comes from"},
       {"--set", "KEY=VALUE", "a key of the recipe, such as data.dir; may be repeated"},
       {"--transforms", "ROW", "a sample of the training set as it is and behind each transform, instead"},

@@ -115,11 +115,14 @@ std::vector<AttrDef> audio_folder_attrs() {
   return list;
 }
 
-const bool registered_audio_folder = register_dataset({"audio-folder",
-                                                       "sounds (WAV), one folder a class, with or without folders "
-                                                       "train and test above them; generated ones where no folder "
-                                                       "is named",
-                                                       audio_folder_attrs(), open_audio_folder, true});
+const bool registered_audio_folder =
+    register_dataset({"audio-folder",
+                      "sounds (WAV), one folder a class, with or without folders "
+                      "train and test above them; generated ones where no folder "
+                      "is named",
+                      audio_folder_attrs(), open_audio_folder, true, [](const std::string& path) {
+                        return has_class_folders(path, is_wav_name) ? Recognised::yes : Recognised::no;
+                      }});
 
 }  // namespace
 }  // namespace tenon::data

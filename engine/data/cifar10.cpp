@@ -86,7 +86,14 @@ const bool registered_cifar10 =
                       "50,000 + 10,000 colour images, 32 x 32, in 10 classes (the binary version's files)",
                       {},
                       open_cifar10,
-                      true});
+                      true,
+                      [](const std::string& path) {
+                        std::error_code ec;
+                        return fs::exists(fs::path(path) / "data_batch_1.bin", ec) ||
+                                       fs::is_directory(fs::path(path) / "cifar-10-batches-bin", ec)
+                                   ? Recognised::yes
+                                   : Recognised::no;
+                      }});
 
 }  // namespace
 }  // namespace tenon::data

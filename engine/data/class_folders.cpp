@@ -96,7 +96,43 @@ Split divide_files(const std::vector<ClassFile>& files, const std::shared_ptr<co
   return split;
 }
 
+/// Folders with nothing to read in them are classes still: the model has a score for each.
+void tell_empty_classes(const std::vector<ClassFile>& files, const std::vector<std::string>& classes,
+                        const fs::path& folder, std::vector<Remark>& remarks) {
+  std::vector<bool> met(classes.size());
+  for (const ClassFile& f : files) met[static_cast<size_t>(f.label)] = true;
+  Remark r{Remark::Kind::warning, "empty_class", {}};
+  std::string names;
+  for (size_t c = 0; c < classes.size(); ++c) {
+    if (met[c]) continue;
+    r.add({(folder / classes[c]).string(), {}});
+    names += (names.empty() ? "" : ", ") + classes[c];
+  }
+  if (r.count == 0) return;
+  r.text = fmt::format("{} of {} classes have no sample to learn from: {}", r.count, classes.size(), names);
+  remarks.push_back(std::move(r));
+}
+
 }  // namespace
+
+bool has_class_folders(const std::string& dir, bool (*is)(const std::string& name)) {
+  constexpr int kLookedAt = 200;  // files: a large folder of something else is not gone through
+  std::error_code ec;
+  if (!fs::is_directory(dir, ec)) return false;
+  int seen = 0;
+  for (auto at = fs::recursive_directory_iterator(dir, ec);
+       !ec && at != fs::recursive_directory_iterator() && seen < kLookedAt; at.increment(ec)) {
+    std::error_code ignored;
+    if (hidden(at->path())) {
+      if (at->is_directory(ignored)) at.disable_recursion_pending();
+      continue;
+    }
+    if (at->is_directory(ignored) || at.depth() == 0) continue;
+    ++seen;
+    if (is(at->path().filename().string())) return true;
+  }
+  return false;
+}
 
 std::string ClassFiles::class_name(int64_t i) const {
   return i >= 0 && i < classes() ? classes_[static_cast<size_t>(i)] : std::to_string(i);
@@ -149,6 +185,7 @@ Split open_class_folders(const std::string& where, const FileKind& kind, const S
   if (divided) split.test = std::make_shared<ClassFiles>(list(test), classes, kind.input, kind.read);
   others.tell(kind, split.remarks);
   if (!divided) split = divide_files(files, split.train, rule, std::move(split.remarks));
+  tell_empty_classes(files, classes, train, split.remarks);
   if (classes.size() == 1)
     split.remarks.push_back({Remark::Kind::warning, "one_class",
                              "there is one folder, so one class (" + classes[0] + "): there is nothing to tell apart"});

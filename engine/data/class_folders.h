@@ -47,6 +47,9 @@ struct FileKind {
   /// Looks at the files that were found, may take some out, and remarks it. Called once for each split of the files.
   std::function<void(std::vector<ClassFile>& files, std::vector<Remark>& remarks)> look;
 };
+/// Whether files of a kind lie in folders below `dir`, as open_class_folders() wants them. It looks at the first ones.
+bool has_class_folders(const std::string& dir, bool (*is)(const std::string& name));
+
 /// One folder a class below `dir`, or below its folders train and test. Without these `rule` divides the files: by
 /// class, by the folder below that of the class (split_by folder, or empty), or by a pattern of the path there. Files
 /// of other kinds are remarked, with how many there are of each. Throws Error naming the folder that is missing or

@@ -139,6 +139,24 @@ std::shared_ptr<const Dataset> spoiled(std::shared_ptr<const Dataset> set, const
 bool register_dataset(DatasetDef kind, Place place) { return dataset_registry().add(std::move(kind), place); }
 const Registry<DatasetDef>& dataset_defs() { return dataset_registry(); }
 
+std::string recognised_dataset(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec)) throw Error(path + " does not exist", "name a file or folder of data");
+  const DatasetDef* best = nullptr;
+  Recognised most = Recognised::no;
+  std::string kinds;
+  for (const DatasetDef& def : dataset_defs()) {
+    if (!def.recognises) continue;
+    kinds += (kinds.empty() ? "" : "; ") + def.help;
+    const Recognised sure = def.recognises(path);
+    if (sure <= most) continue;
+    best = &def;
+    most = sure;
+  }
+  if (!best) throw Error("no kind of data set reads " + path, "what is read: " + kinds);
+  return best->name;
+}
+
 Split open_dataset(const std::string& name, const Options& options) {
   const DatasetDef& kind = dataset_defs().at(name);
   Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));

@@ -122,12 +122,17 @@ struct Split {
   /// make the same of these files, and of others of their making.
   std::vector<Attr> found = {};
 };
+/// How sure a kind of data set is that a file or folder is of it.
+enum class Recognised : uint8_t { no, perhaps, yes };
+
 /// One kind of data set, registered where it is defined. Its attributes are keys of the recipe ("data.<name>").
 struct DatasetDef {
   std::string name, help;
   std::vector<AttrDef> attrs;
   std::function<Split(const Options&, const AttrValues&)> open;
   bool files = false;  ///< it lies in files (Options::dir), which may be missing
+  /// By names and first bytes, of a file or folder that exists. Null: it is chosen by its own name alone.
+  std::function<Recognised(const std::string& path)> recognises = {};
 };
 bool register_dataset(DatasetDef kind, Place place = Place::current());
 /// Sorted by name.
@@ -140,6 +145,10 @@ Parts split_rows(int64_t n, double share);
 AttrDef test_share_attr();
 /// The rows `chosen` of another data set.
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> set, std::vector<int64_t> chosen);
+
+/// The name of the kind that a file or folder is of. Throws Error for a path that does not exist, and where no kind
+/// takes it for its own, with what each would take.
+std::string recognised_dataset(const std::string& path);
 
 /// Throws Error naming file and bytes for bad files.
 Split open_dataset(const std::string& name, const Options& options);

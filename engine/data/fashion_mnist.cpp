@@ -101,7 +101,14 @@ const bool registered_fashion_mnist =
                       "60,000 + 10,000 grey images of clothes, 28 x 28, in 10 classes (four IDX files)",
                       {},
                       open_cached,
-                      true});
+                      true,
+                      [](const std::string& path) {
+                        std::error_code ec;
+                        const std::string images = path + "/train-images-idx3-ubyte";
+                        return std::filesystem::exists(images, ec) || std::filesystem::exists(images + ".gz", ec)
+                                   ? Recognised::yes
+                                   : Recognised::no;
+                      }});
 
 }  // namespace
 }  // namespace tenon::data

@@ -78,7 +78,9 @@ std::vector<AttrDef> image_folder_attrs() {
 const bool registered_image_folder = register_dataset(
     {"image-folder",
      "images (JPEG, PNG, BMP, GIF, WebP, TIFF), one folder a class, with or without folders train and test above them",
-     image_folder_attrs(), open_image_folder, true});
+     image_folder_attrs(), open_image_folder, true, [](const std::string& path) {
+       return has_class_folders(path, is_image_name) ? Recognised::yes : Recognised::no;
+     }});
 
 }  // namespace
 }  // namespace tenon::data

@@ -171,7 +171,11 @@ std::vector<AttrDef> npy_attrs() {
 
 const bool registered_npy_pairs = register_dataset(
     {"npy", "arrays of NumPy, a sample a row: x.npy and y.npy, or x_train.npy, y_train.npy, x_test.npy and y_test.npy",
-     npy_attrs(), open_npy_pairs, true});
+     npy_attrs(), open_npy_pairs, true, [](const std::string& path) {
+       std::error_code ec;
+       const fs::path dir = path;
+       return fs::exists(dir / "x.npy", ec) || fs::exists(dir / "x_train.npy", ec) ? Recognised::yes : Recognised::no;
+     }});
 
 }  // namespace
 }  // namespace tenon::data

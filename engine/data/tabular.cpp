@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -341,9 +342,31 @@ std::vector<AttrDef> tabular_attrs() {
   return list;
 }
 
+/// A file that is called one, or whose beginning is one.
+Recognised recognise_table(const std::string& path) {
+  constexpr size_t kBeginning = 1 << 16;
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) return Recognised::no;
+  const std::string ending = std::filesystem::path(path).extension().string();
+  for (const char* own : {".csv", ".CSV", ".tsv", ".TSV"})
+    if (ending == own) return Recognised::yes;
+  std::string text(kBeginning, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (find_encoding(text) != Encoding::utf16 && text.find('\0') != text.npos) return Recognised::no;
+  if (text.size() == kBeginning) text.resize(text.rfind('\n') == text.npos ? 0 : text.rfind('\n'));
+  try {
+    const Table t = parse_csv(std::move(text), path);
+    return t.columns.size() > 1 && t.rows() > 2 ? Recognised::perhaps : Recognised::no;
+  } catch (const Error&) {
+    return Recognised::no;
+  }
+}
+
 const bool registered_tabular = register_dataset(
     {"csv", "a table of text, its columns numbers or words (CSV, TSV); a generated one where no file is named",
-     tabular_attrs(), open_tabular, true});
+     tabular_attrs(), open_tabular, true, recognise_table});
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "core/cache_folder.h"
@@ -7,6 +8,7 @@
 #include "core/file.h"
 #include "core/sha256.h"
 #include "engine/data/dataset.h"
+#include "engine/data/text_encoding.h"
 #include "engine/data/tokens.h"
 
 namespace tenon::data {
@@ -199,6 +201,25 @@ AttrDef text_share_attr() {
   return d;
 }
 
+/// Whatever is no binary file: a text is of any kind.
+Recognised recognise_text(const std::string& path) {
+  constexpr size_t kFiles = 20;
+  try {
+    std::vector<fs::path> files = files_of(path);
+    files.resize(std::min(files.size(), kFiles));
+    for (const fs::path& f : files) {
+      std::string beginning(4096, ' ');
+      std::ifstream in(f, std::ios::binary);
+      in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+      beginning.resize(static_cast<size_t>(in.gcount()));
+      if (find_encoding(beginning) != Encoding::utf16 && beginning.find('\0') != beginning.npos) return Recognised::no;
+    }
+    return Recognised::perhaps;
+  } catch (const Error&) {
+    return Recognised::no;
+  }
+}
+
 const bool registered_text = register_dataset(
     {"text",
      "any text, a file or a folder of them: the next token at every place",
@@ -214,7 +235,8 @@ const bool registered_text = register_dataset(
       {"test_samples", int64_t{0}, 0, 1e9, "windows of the text's end that are evaluated; 0: all"},
       text_share_attr()},
      open_text,
-     true});
+     true,
+     recognise_text});
 
 }  // namespace
 }  // namespace tenon::data

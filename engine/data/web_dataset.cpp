@@ -165,15 +165,15 @@ class WebDataset : public IterableDataset {
   int64_t classes_;
 };
 
+bool is_shard(const std::string& name) { return name.find(".tar") != name.npos || name.ends_with(".tgz"); }
+
 Split open_web_dataset(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
     throw Error("the data set webdataset is read from a folder", "name a folder with .tar files: --data DIR");
   std::error_code ec;
   std::vector<std::string> shards;
-  for (const auto& e : fs::directory_iterator(o.dir, ec)) {
-    std::string name = e.path().filename().string();
-    if (name.find(".tar") != name.npos || name.ends_with(".tgz")) shards.push_back(e.path().string());
-  }
+  for (const auto& e : fs::directory_iterator(o.dir, ec))
+    if (is_shard(e.path().filename().string())) shards.push_back(e.path().string());
   if (ec)
     throw Error("the folder " + o.dir + " cannot be read: " + ec.message(),
                 "name a folder with .tar files: --data DIR");
@@ -224,7 +224,13 @@ const bool registered_web_dataset =
                        {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among", {}, "samples"},
                        test_share_attr()},
                       open_web_dataset,
-                      true});
+                      true,
+                      [](const std::string& path) {
+                        std::error_code ec;
+                        for (const auto& e : fs::directory_iterator(path, ec))
+                          if (is_shard(e.path().filename().string())) return Recognised::yes;
+                        return Recognised::no;
+                      }});
 
 }  // namespace
 }  // namespace tenon::data

@@ -6,6 +6,7 @@
 #include "engine/data/tabular.h"
 #include "engine/spec/chain.h"
 #include "engine/templates/templates.h"
+#include "engine/train/own_data.h"
 
 namespace tenon {
 namespace {
@@ -137,8 +138,7 @@ Template tabular() {
     }
     r.set("data.dir", path);
     // A label of numbers is a value to come near to, not a class.
-    data::Options o{.dir = path, .attrs = r.attrs("data")};
-    if (data::open_dataset("csv", o).train->classes() == 0) r.set("loss.type", "mse");
+    suit_to_data(r, *data::open_dataset("csv", {.dir = path, .attrs = r.attrs("data")}).train);
     return note;
   };
   return t;

@@ -68,6 +68,7 @@ ModelSpec gru(I length, I features, I horizon) {
 Template series() {
   Template t{.title = "How a time series goes on; without one of yours generated waves"};
   t.own_data = {Template::OwnData::Place::folder, "x.npy [n, steps, features] and y.npy [n, values]"};
+  t.kinds = {"npy"};
   t.model = gru(64, 1, 1);
   set_keys(t.recipe, {{"data.dataset", "series"},
                       {"data.batch_size", "64"},

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "engine/spec/wiring.h"
+#include "engine/train/model_fit.h"
 #include "engine/train/open_data.h"
+#include "engine/train/own_data.h"
 
 namespace tenon {
 
@@ -56,6 +59,49 @@ const Template& find_template(const std::string& name) {
   for (const Template& t : templates())
     if (t.name == name) return t;
   throw Error("the template \"" + name + "\" was taken back meanwhile");
+}
+
+namespace {
+bool is_made_for(const Template& t, const std::string& kind) {
+  return t.recipe.text("data.dataset") == kind || std::find(t.kinds.begin(), t.kinds.end(), kind) != t.kinds.end();
+}
+int input_axes(const ModelSpec& model) {
+  for (const LayerSpec& l : model.layers)
+    if (l.type == "Input") return input_meta(l).shape.n;
+  return 0;
+}
+}  // namespace
+
+Beginning begin_with(const Template& t, const Recipe& recipe, const data::Split& raw) {
+  Beginning b;
+  b.recipe = trained_as(t, recipe);
+  if (is_made_for(t, recipe.text("data.dataset")))
+    for (const char* key : {"data.transforms", "data.batch_size"})
+      if (recipe.at(key) == recipe.fallback(key)) b.recipe.set_value(key, t.recipe.at(key));
+  const auto train = transformed_as(b.recipe, raw).train;
+  suit_to_data(b.recipe, *train);
+  if (input_axes(t.model) != train->input().shape.n)
+    throw Error(t.name + " takes samples of " + std::to_string(input_axes(t.model)) + " axes; these have shape " +
+                to_string(train->input().shape));
+  b.model = t.fit ? t.fit(b.recipe, *train) : fit_model(t.model, b.recipe, *train).mended;
+  return b;
+}
+
+std::vector<std::string> templates_for(const Recipe& recipe, const data::Split& raw) {
+  const std::string& kind = recipe.text("data.dataset");
+  std::vector<std::pair<bool, std::string>> found;  // whether it is made for other kinds
+  for (const Template& t : templates()) {
+    try {
+      const Beginning b = begin_with(t, recipe, raw);
+      if (fit_model(b.model, b.recipe, *transformed_as(b.recipe, raw).train).problem.empty())
+        found.emplace_back(!is_made_for(t, kind), t.name);
+    } catch (const Error&) {  // it is for samples of another kind
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> names;
+  for (auto& [other, name] : found) names.push_back(std::move(name));
+  return names;
 }
 
 Beginning begin_empty() {

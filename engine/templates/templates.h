@@ -20,6 +20,7 @@ struct Template {
   std::string title;      ///< one line for people
   ModelSpec model = {};   ///< for the data that is used where none is named
   Recipe recipe = {};
+  std::vector<std::string> kinds = {};  ///< of data set it is made for, beside its recipe's
   /// What somebody may name as data of their own.
   struct OwnData {
     enum class Place { none, file, folder };
@@ -51,6 +52,12 @@ struct Beginning {
 };
 Beginning begin(const Template& t, const std::string& data, const std::string& project,
                 const std::vector<std::pair<std::string, std::string>>& settings = {});
+/// Templates whose model can learn from the data of a recipe, those that are made for its kind first. `raw`: the data,
+/// before any transform.
+std::vector<std::string> templates_for(const Recipe& recipe, const data::Split& raw);
+/// A template's model for data that are open, and its recipe with these data; transforms and batch size are the
+/// template's where it is made for their kind and the recipe says none.
+Beginning begin_with(const Template& t, const Recipe& recipe, const data::Split& raw);
 /// A model with only an input, of the default recipe's data: to be built from there.
 Beginning begin_empty();
 /// `make` runs when templates are asked for: every layer and data set it names is registered by then.

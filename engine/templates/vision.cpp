@@ -54,6 +54,7 @@ ModelSpec resnet18(const Shape& image, I classes) {
 Template resnet() {
   Template t{.title = "The residual network of 18 layers for small images; without any of yours it makes some"};
   t.own_data = {Template::OwnData::Place::folder, "CIFAR-10's binary files, or images in one folder a class"};
+  t.kinds = {"image-folder", "cifar10", "webdataset"};
   t.model = resnet18({3, 32, 32}, 10);
   set_keys(t.recipe, {{"data.dataset", "shapes"},
                       {"data.batch_size", "64"},
@@ -67,13 +68,10 @@ Template resnet() {
                       {"schedule.type", "one_cycle"}});
   t.fit = [](const Recipe&, const data::Dataset& train) { return resnet18(train.input().shape, train.classes()); };
   t.prepare = [](Recipe& r, const std::string& data, const std::string&) -> std::string {
-    namespace fs = std::filesystem;
     if (data.empty())
       return "CIFAR-10 was not named and is on no known place: generated images of shapes are used, 3 x 32 x 32 in 10 "
              "classes";
-    std::error_code ec;
-    const bool cifar = fs::exists(fs::path(data) / "data_batch_1.bin", ec) ||
-                       fs::is_directory(fs::path(data) / "cifar-10-batches-bin", ec);
+    const bool cifar = data::dataset_defs().at("cifar10").recognises(data) == data::Recognised::yes;
     r.set("data.dataset", cifar ? "cifar10" : "image-folder");
     r.set("data.dir", data);
     return cifar ? "The files of CIFAR-10 in " + data + " are used"

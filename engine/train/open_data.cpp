@@ -1,5 +1,6 @@
 #include "engine/train/open_data.h"
 
+#include "engine/data/transform.h"
 #include "engine/train/recipe.h"
 
 namespace tenon {
@@ -15,6 +16,11 @@ data::Split open_data(const Recipe& r) {
   o.nan_sample = r.integer("data.nan_sample");
   o.nan_value_index = r.integer("data.nan_value_index");
   return data::open_dataset(r.text("data.dataset"), o);
+}
+
+data::Split transformed_as(const Recipe& r, const data::Split& raw) {
+  const std::string& list = r.text("data.transforms");
+  return list.empty() ? raw : data::transformed(raw, list, static_cast<uint64_t>(r.integer("seed")));
 }
 
 }  // namespace tenon

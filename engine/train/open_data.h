@@ -7,5 +7,7 @@ class Recipe;
 
 /// The data set of a recipe, as a session with it opens it. Throws as data::open_dataset().
 data::Split open_data(const Recipe& recipe);
+/// Data that were opened without the recipe's transforms, with these.
+data::Split transformed_as(const Recipe& recipe, const data::Split& raw);
 
 }  // namespace tenon

@@ -170,5 +170,50 @@ TEST(OwnData, the_batch_of_any_step_is_found_again) {
   EXPECT_NE(o.status, 0);
 }
 
+TEST(OwnData, an_empty_project_learns_from_a_table_and_from_images_and_says_how) {
+  Folder folder;
+  std::ofstream(folder / "t.csv") << [] {
+    std::string text = "a,b,kind\n";
+    for (int i = 0; i < 90; ++i)
+      text += std::to_string(i % 9) + "," + std::to_string(i % 5) + "," + (i % 3 ? "yes" : "no") + "\n";
+    return text;
+  }();
+  const std::string project = folder / "p.tenon";
+  ASSERT_EQ(tenon({"new", project}).status, 0);
+  Outcome o = tenon({"data", project, "--take", folder / "t.csv"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  for (const char* part :
+       {"read as csv", "The model has no layers yet", "--begin NAME", "tabular"})
+    EXPECT_TRUE(has(o.out, part)) << part << " is not in " << o.out;
+  o = tenon({"data", project, "--fit"});
+  EXPECT_EQ(o.status, 1) << o.out;
+  EXPECT_TRUE(has(o.err, "--begin NAME")) << o.err;
+  o = tenon({"data", project, "--begin", "tabular"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "The model takes these samples")) << o.out;
+  o = tenon({"train", project, "--set", "epochs=1"});
+  EXPECT_EQ(o.status, 0) << o.err;
+  // Other data: the same model, with other ends.
+  std::ofstream(folder / "wide.csv") << [] {
+    std::string text = "a,b,c,colour,kind\n";
+    for (int i = 0; i < 90; ++i)
+      text += std::to_string(i % 9) + ",1." + std::to_string(i) + "," + std::to_string(i % 5) + "," +
+              (i % 2 ? "red" : "blue") + "," + std::string(1, static_cast<char>('p' + i % 4)) + "\n";
+    return text;
+  }();
+  o = tenon({"data", project, "--take", folder / "wide.csv", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "\"fits\":false")) << o.out;
+  o = tenon({"data", project, "--fit"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "input.shape 2 → 5")) << o.out;
+  EXPECT_TRUE(has(o.out, "layers.5.out_features 2 → 4")) << o.out;
+  o = tenon({"train", project, "--set", "epochs=1"});
+  EXPECT_EQ(o.status, 0) << o.err;
+  o = tenon({"data", project, "--take", folder / "none"});
+  EXPECT_EQ(o.status, 1);
+  EXPECT_TRUE(has(o.err, "does not exist")) << o.err;
+}
+
 }  // namespace
 }  // namespace tenon::journeys

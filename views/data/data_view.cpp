@@ -49,6 +49,7 @@ DataView::DataView(const ViewDef& def, Bench& bench, QWidget* parent) : View(def
       refresh();
     });
   connect(&bench, &Bench::samples_asked, this, &DataView::show_samples);
+  connect(&bench, &Bench::state_changed, this, &DataView::fit);  // the model was edited, perhaps
   refresh();
 }
 
@@ -95,6 +96,7 @@ void DataView::build() {
   set_style(fault_, "voice", "bad");
   fault_->hide();
   lines->addWidget(fault_);
+  lines->addWidget(make_fit(words));
   box->addWidget(words);
   splits_ = new TableList(page);
   splits_->setObjectName("data.splits");
@@ -189,10 +191,7 @@ void DataView::choose(bool folder) {
   const QString from = now.isEmpty() ? QFileInfo(bench_.file()).dir().path() : QFileInfo(now).dir().path();
   const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("A folder to learn from"), from)
                               : QFileDialog::getOpenFileName(this, tr("A file to learn from"), from);
-  if (path.isEmpty()) return;
-  Recipe r = bench_.recipe();
-  r.set("data.dir", path.toStdString());
-  bench_.set_recipe(r);
+  if (!path.isEmpty()) learn_from(path);
 }
 
 int64_t DataView::chosen_step() const {
@@ -311,6 +310,7 @@ void DataView::take(std::shared_ptr<const DataLook> look) {
   divided_->set_text(QString::fromStdString(divided));
   divided_->setVisible(!divided.empty());
   transforms_->set_data(look_);
+  fit();
   if (!look_) return;
   if (look_->classes.empty() && pages_->currentIndex() == 2) show_page(0);
   splits_->set_table(splits_table(*look_));
@@ -332,10 +332,12 @@ const bool registered_data_view = register_view<DataView>(
      .layouts = {"Build", "Train"},
      .shows = nullptr,
      .help = {tr_later("What the next run learns from: how its files were read, what was taken for granted, and what "
-                       "looks wrong in them, each with the file and the row. Classes and samples have pages of their "
-                       "own; Transforms shows a sample as it is and behind each transform of the recipe."),
-              tr_later("Choose another file or folder; Read every sample finds what is doubled, what both splits hold, "
-                       "and values that are not finite. Small data are read by themselves."),
+                       "looks wrong in them, each with the file and the row; and whether the model suits them. Classes "
+                       "and samples have pages of their own; Transforms shows a sample as it is and behind each "
+                       "transform of the recipe."),
+              tr_later("Choose another file or folder, of any kind. Begin with … takes a model that suits it; Fit the "
+                       "model changes the ends of the one that is there. Read every sample finds what is doubled, "
+                       "what both splits hold, and values that are not finite. Small data are read by themselves."),
               tr_later("Tab goes from list to list, Up and Down choose a row.")}});
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "views/data/data_fit.h"
 #include "views/data/data_look.h"
 #include "views/data/transforms_view.h"
 #include "views/frame/table_list.h"
@@ -37,6 +38,14 @@ class DataView : public View {
   void show_fault(const QString& fault);
   void show_page(int page);
   void choose(bool folder);
+  /// The next run learns from this file or folder, whatever kind of data it is.
+  void learn_from(const QString& path);
+  QWidget* make_fit(QWidget* parent);
+  /// Holds the model beside the data, away from the UI thread, where either has changed.
+  void fit();
+  void take_fit(std::shared_ptr<const DataFit> fit);
+  void mend_model();
+  void begin_with(const std::string& template_name);
   /// The samples of the step that is chosen, or of the last one, in the epoch in which it saw them: of the data that
   /// the run learnt from, until the recipe or the project is another.
   void show_batch();
@@ -51,7 +60,13 @@ class DataView : public View {
   std::shared_ptr<const Recipe> of_run_;  ///< instead of the next run's
   QString batch_;                         ///< whose samples are listed first: "step 12 of run r, epoch 0"
   std::vector<int64_t> asked_;            ///< rows of the training set that are listed first
-  ElidedLabel *said_, *divided_, *fault_;
+  std::shared_ptr<const DataFit> fit_;
+  std::shared_ptr<const DataLook> fit_of_look_;  ///< what fit_ was made of, with these
+  std::string fit_of_keys_;
+  ModelSpec fit_of_model_;
+  QWidget* fit_row_;
+  ElidedLabel *said_, *divided_, *fault_, *fits_;
+  QToolButton *mend_, *begin_;
   TableList *splits_, *remarks_, *classes_, *samples_;
   TransformsPage* transforms_;
   QStackedWidget* pages_;
