@@ -126,11 +126,9 @@ def modules():
         import torchvision.models as vision
     except ImportError:
         return
-    for name in ("resnet18", "mobilenet_v3_small", "squeezenet1_1", "shufflenet_v2_x0_5", "densenet121", "googlenet",
-                 "efficientnet_b0", "regnet_y_400mf", "mnasnet0_5", "convnext_tiny", "vit_b_32"):
-        size = 224 if name == "vit_b_32" else 64
-        more = {"init_weights": False} if name == "googlenet" else {}
-        yield name, getattr(vision, name)(weights=None, **more), x(3, 3, size, size)
+    for name in ("resnet18", "mobilenet_v3_small", "squeezenet1_1", "shufflenet_v2_x0_5", "efficientnet_b0",
+                 "convnext_tiny"):
+        yield name, getattr(vision, name)(weights=None), x(3, 3, 64, 64)
 
 
 given, result = json.load(sys.stdin), {}

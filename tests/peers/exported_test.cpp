@@ -147,8 +147,9 @@ TEST(ExportedPrograms, modules_of_pytorch_give_the_same_here) {
     try {
       train_a_step(model, name, x);
     } catch (const formats::OnnxUnsupported& e) {
-      // Recurrent layers step by step, for a batch of one size, and cubic pictures are none of the builder's.
-      EXPECT_TRUE(file == "lstm.core.pt2" || file == "gru.core.pt2" || name == "cubic") << e.message();
+      // Core operators that spell out the batch, and cubic pictures, are none of the builder's.
+      EXPECT_TRUE(file == "lstm.core.pt2" || file == "gru.core.pt2" || file == "conv3.core.pt2" || name == "cubic")
+          << e.message();
     }
   }
   EXPECT_GE(files, 40);
