@@ -36,26 +36,7 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
   e.initializers = model.graph.initializers.size();
   e.text = fmt::format("{} nodes", e.parts);
   if (!verify) return e;
-  const data::Batch batch = verified_samples(session);
-  const NoGrad off;
-  session.model().train(false);
-  const Tensor ours = session.model()(batch.x);
-  const std::vector<Tensor> theirs = formats::run_onnx(formats::load_onnx(path), {batch.x});
-  if (!(ours.size() == theirs.at(0).size()))
-    throw Error(fmt::format("the exported model gives {} where ours gives {}", to_string(theirs[0].size()),
-                            to_string(ours.size())));
-  const formats::TensorDifference d = formats::tensor_difference(ours, theirs[0]);
-  e.verified = true;
-  e.rows = batch.x.size(0);
-  e.difference = d.worst();
-  e.relative_difference = d.worst_relative();
-  e.text += fmt::format("\nverified on {} test samples: the file read back ", e.rows);
-  e.text += d.worst() == 0 ? "gives the same numbers"
-                           : fmt::format("differs by at most {:.3g} ({:.3g} relative)", d.worst(), d.worst_relative());
-  if (!(d.worst_relative() <= kExportTolerance))
-    throw Error(
-        fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",
-                    path, d.worst_relative(), kExportTolerance));
+  verify_outputs(session, formats::load_onnx(path), path, e);
   return e;
 }
 
@@ -148,32 +129,45 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
                      grouped(e.samples));
 }
 
+const std::vector<ExportForm>& export_forms() {
+  using enum ExportFormat;
+  static const auto& all = *new std::vector<ExportForm>{
+      {onnx, "onnx", {"onnx"}, "ONNX model", "the model"},
+      {torch, "torch", {"pt", "pth"}, "PyTorch state_dict", "its state_dict"},
+      {safetensors, "safetensors", {"safetensors"}, "safetensors", "its state_dict"},
+      {python, "python", {"py"}, "PyTorch source and weights", "its source, the state_dict beside it"},
+      {torchscript, "torchscript", {"torchscript"}, "TorchScript program", "a program for torch.jit.load"},
+      {pt2, "pt2", {"pt2"}, "Exported PyTorch program", "a program for torch.export.load"},
+      {cpp, "cpp", {"h"}, "C++ header and source", "a header and a source that need nothing else"},
+      {triton, "triton", {"triton"}, "Triton model repository", "a model repository, a folder"},
+      {torchserve, "torchserve", {"mar"}, "TorchServe archive", "an archive, .mar"}};
+  return all;
+}
+
 const char* name(ExportFormat f) {
-  static constexpr const char* names[] = {"onnx", "torch",       "safetensors", "python",
-                                          "cpp",  "torchscript", "triton",      "torchserve"};
-  return names[static_cast<size_t>(f)];
+  for (const ExportForm& form : export_forms())
+    if (form.format == f) return form.name;
+  return "";
 }
 
 ExportFormat export_format(const std::string& word) {
-  for (ExportFormat f : {ExportFormat::onnx, ExportFormat::torch, ExportFormat::safetensors, ExportFormat::python,
-                         ExportFormat::cpp, ExportFormat::torchscript, ExportFormat::triton, ExportFormat::torchserve})
-    if (word == name(f)) return f;
-  throw Error::usage("there is no format \"" + word + "\"",
-                     "onnx, torch, safetensors, python, cpp, torchscript, triton or torchserve");
+  std::string all;
+  for (const ExportForm& form : export_forms()) {
+    if (word == form.name) return form.format;
+    all += (all.empty() ? "" : &form == &export_forms().back() ? " or " : ", ") + std::string(form.name);
+  }
+  throw Error::usage("there is no format \"" + word + "\"", all);
 }
 
 ExportFormat format_of_file(const std::string& path) {
   const std::string end = std::filesystem::path(path).extension().string();
-  if (end == ".onnx") return ExportFormat::onnx;
-  if (end == ".pt" || end == ".pth") return ExportFormat::torch;
-  if (end == ".safetensors") return ExportFormat::safetensors;
-  if (end == ".py") return ExportFormat::python;
-  if (end == ".h") return ExportFormat::cpp;
-  if (end == ".torchscript") return ExportFormat::torchscript;
-  if (end == ".triton") return ExportFormat::triton;
-  if (end == ".mar") return ExportFormat::torchserve;
-  throw Error::usage(path + ": the end of the name says no format",
-                     "End it in .onnx, .pt, .safetensors, .py, .h, .torchscript, .triton or .mar.");
+  std::string all;
+  for (const ExportForm& form : export_forms()) {
+    for (const char* ending : form.endings)
+      if (end == std::string(".") + ending) return form.format;
+    all += (all.empty() ? "." : &form == &export_forms().back() ? " or ." : ", .") + std::string(form.endings[0]);
+  }
+  throw Error::usage(path + ": the end of the name says no format", "End it in " + all + ".");
 }
 
 std::string export_doc(const Project& project, const RunInfo& run, int64_t step) {
@@ -187,6 +181,7 @@ ExportReport export_run(Project& project, const RunInfo& run, int64_t step, Expo
   const std::string doc = export_doc(project, run, step);
   if (format == ExportFormat::cpp) return export_cpp(*session, run, doc, path, verify, cpp);
   if (format == ExportFormat::torchscript) return export_torchscript(*session, run, doc, path, verify);
+  if (format == ExportFormat::pt2) return export_pt2(*session, run, doc, path, verify);
   if (format == ExportFormat::triton) return export_triton(*session, run, doc, path, verify);
   if (format == ExportFormat::torchserve) return export_torchserve(*session, run, doc, path, verify);
   if (format == ExportFormat::python) return export_source(*session, session->spec(), doc, path, verify);

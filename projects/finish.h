@@ -31,13 +31,20 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 /// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.
 std::string metric_text(const std::string& name, double value);
 
-enum class ExportFormat : uint8_t { onnx, torch, safetensors, python, cpp, torchscript, triton, torchserve };
+enum class ExportFormat : uint8_t { onnx, torch, safetensors, python, cpp, torchscript, pt2, triton, torchserve };
+/// A form that a trained model is exported in, as the command line and the window offer it.
+struct ExportForm {
+  ExportFormat format;
+  const char* name;                  ///< "onnx"
+  std::vector<const char*> endings;  ///< of its files: "onnx"; the first is the usual one
+  const char* title;                 ///< for people: "ONNX model"
+  const char* help;                  ///< what is written
+};
+const std::vector<ExportForm>& export_forms();
 /// By its name, "onnx"; throws Error (usage) for another word.
 ExportFormat export_format(const std::string& name);
 const char* name(ExportFormat f);
-/// What the end of a file's name asks for; ".onnx", ".pt" and ".pth", ".safetensors", ".py", ".h", ".torchscript",
-/// ".triton" (a folder), ".mar".
-/// Throws Error (usage) for others.
+/// What the end of a file's name asks for. Throws Error (usage) for one that is none of export_forms().
 ExportFormat format_of_file(const std::string& path);
 
 /// What an export says of itself.
@@ -45,8 +52,8 @@ struct ExportReport {
   size_t parts = 0;                                      ///< nodes of the graph, or tensors of the state_dict
   size_t initializers = 0;                               ///< of an ONNX file
   bool verified = false;                                 ///< the file was read back and compared
-  int64_t rows = 0;                                      ///< test samples an ONNX file was compared on
-  double difference = 0;                                 ///< the largest, of an ONNX file's results
+  int64_t rows = 0;                                      ///< test samples its results were compared on
+  double difference = 0;                                 ///< the largest, of those results
   double relative_difference = 0;                        ///< of that to the largest value
   std::string text;                                      ///< in words, a line each
   std::vector<std::pair<std::string, int64_t>> figures;  ///< of a C++ artifact: "arena_bytes"
@@ -61,9 +68,9 @@ std::string export_doc(const Project& project, const RunInfo& run, int64_t step)
 
 /// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), PyTorch source with
 /// its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), a program with its weights
-/// (torchscript), a model repository that is a folder (triton), or an archive (torchserve). `verify` reads the file
-/// back: an ONNX file's results on test samples may differ by 1e-5 of the largest value, so may those of C++ where this
-/// machine has a compiler, tensors by no bit, a source describes the same model; else it is an Error.
+/// (torchscript, pt2), a model repository that is a folder (triton), or an archive (torchserve). `verify` reads the
+/// file back: the results of onnx and pt2 on test samples may differ by 1e-5 of the largest value, so may those of C++
+/// where this machine has a compiler, tensors by no bit, a source describes the same model; else it is an Error.
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
                         const std::string& path, bool verify, const Progress& progress = {}, const CppExport& cpp = {});
 

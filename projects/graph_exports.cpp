@@ -11,9 +11,12 @@
 #include "core/state.h"
 #include "core/tensor_bytes.h"
 #include "core/version.h"
+#include "engine/formats/aten/exported_model.h"
+#include "engine/formats/aten/writer.h"
 #include "engine/formats/cpp/artifact.h"
 #include "engine/formats/cpp/trial.h"
 #include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/run.h"
 #include "engine/formats/tensor_difference.h"
 #include "engine/formats/torch/file.h"
 #include "engine/formats/torchscript/script.h"
@@ -72,6 +75,13 @@ void verify_cpp(TrainingSession& session, const formats::Artifact& artifact, con
       trial.seconds < 1e-6 ? std::string("less than 1 µs") : fmt::format("{:.3g} ms", trial.seconds * 1e3));
 }
 
+formats::ScriptState state_of(TrainingSession& session) {
+  formats::ScriptState state;
+  for (const nn::Named& p : session.model().parameters()) state.parameters.emplace_back(p.name, p.tensor);
+  for (const nn::Named& b : session.model().buffers()) state.buffers.emplace_back(b.name, b.tensor);
+  return state;
+}
+
 }  // namespace
 
 data::Batch verified_samples(const TrainingSession& session) {
@@ -126,11 +136,44 @@ ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std:
   return e;
 }
 
+void verify_outputs(TrainingSession& session, const formats::OnnxModel& back, const std::string& path,
+                    ExportReport& e) {
+  const data::Batch batch = verified_samples(session);
+  const NoGrad off;
+  session.model().train(false);
+  const Tensor ours = session.model()(batch.x);
+  const std::vector<Tensor> theirs = formats::run_onnx(back, {batch.x});
+  if (!(ours.size() == theirs.at(0).size()))
+    throw Error(fmt::format("the exported model gives {} where ours gives {}", to_string(theirs[0].size()),
+                            to_string(ours.size())));
+  const formats::TensorDifference d = formats::tensor_difference(ours, theirs[0]);
+  e.verified = true;
+  e.rows = batch.x.size(0);
+  e.difference = d.worst();
+  e.relative_difference = d.worst_relative();
+  e.text += fmt::format("\nverified on {} test samples: the file read back ", e.rows);
+  e.text += d.worst() == 0 ? "gives the same numbers"
+                           : fmt::format("differs by at most {:.3g} ({:.3g} relative)", d.worst(), d.worst_relative());
+  if (!(d.worst_relative() <= kExportTolerance))
+    throw Error(
+        fmt::format("{}: the exported model differs by {:.3g} relative from the trained one; at most {} is allowed",
+                    path, d.worst_relative(), kExportTolerance));
+}
+
+ExportReport export_pt2(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
+                        bool verify) {
+  const formats::ScriptState state = state_of(session);
+  formats::save_exported(path, onnx_of(session, run, doc), state, kTracedBatch);
+  ExportReport e;
+  e.parts = state.parameters.size() + state.buffers.size();
+  e.text = fmt::format("a program for torch.export.load(), {} tensors", e.parts);
+  if (verify) verify_outputs(session, formats::load_exported(path), path, e);
+  return e;
+}
+
 ExportReport export_torchscript(TrainingSession& session, const RunInfo& run, const std::string& doc,
                                 const std::string& path, bool verify) {
-  formats::ScriptState state;
-  for (const nn::Named& p : session.model().parameters()) state.parameters.emplace_back(p.name, p.tensor);
-  for (const nn::Named& b : session.model().buffers()) state.buffers.emplace_back(b.name, b.tensor);
+  const formats::ScriptState state = state_of(session);
   const formats::OnnxModel model = onnx_of(session, run, doc);
   formats::save_torchscript(path, model, state, kTracedBatch);
   ExportReport e;

@@ -28,6 +28,13 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
 /// NAME.h and NAME.cpp of a path NAME.h, see export_run().
 ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                         bool verify, const CppExport& how);
+/// Runs what was written and read back on test samples, beside the session's model, and says so in the report. Throws
+/// Error where the results differ by more than kExportTolerance.
+void verify_outputs(TrainingSession& session, const formats::OnnxModel& back, const std::string& path, ExportReport& e);
+
+/// A program that torch.export.load() opens, see export_run().
+ExportReport export_pt2(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
+                        bool verify);
 /// A program that torch.jit.load() opens, see export_run().
 ExportReport export_torchscript(TrainingSession& session, const RunInfo& run, const std::string& doc,
                                 const std::string& path, bool verify);

@@ -13,6 +13,7 @@
 #include "engine/formats/onnx/feed.h"
 #include "engine/formats/onnx/import.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/runnable.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/tensor_difference.h"
 #include "engine/model/graph_module.h"
@@ -87,7 +88,7 @@ ModelImport project_from_onnx(const std::string& path, const std::string& onnx, 
   for (const fs::path& p : {fs::path(path), weights})
     if (fs::exists(p)) throw Error::usage(p.string() + " is there already", "Choose another name for the project.");
   next();
-  const formats::OnnxModel model = formats::load_onnx(onnx);
+  const formats::OnnxModel model = formats::load_runnable(onnx);
   next();
   formats::ImportedModel in;
   try {

@@ -8,7 +8,7 @@
 #include "core/mapped_file.h"
 #include "core/sha256.h"
 #include "engine/formats/onnx/import.h"
-#include "engine/formats/onnx/model.h"
+#include "engine/formats/onnx/runnable.h"
 #include "engine/nn/module.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
@@ -17,14 +17,14 @@
 namespace tenon::projects {
 namespace {
 
-TeacherFile of_onnx_file(const std::string& path) {
+TeacherFile of_model_file(const std::string& path) {
   TeacherFile t;
   const auto file = MappedFile::open(path);
-  t.text = path + ", an ONNX model";
+  t.text = path + ", " + formats::describe(formats::file_kind(file->bytes()));
   t.sha256 = hex(sha256(file->bytes().data(), file->bytes().size()));
   try {
     formats::ImportedModel in =
-        formats::import_model(formats::load_onnx(path), std::filesystem::path(path).stem().string());
+        formats::import_model(formats::load_runnable(path), std::filesystem::path(path).stem().string());
     t.model = std::move(in.model);
     t.tensors = {in.weights.begin(), in.weights.end()};
   } catch (const Error& e) {
@@ -55,8 +55,8 @@ TeacherFile read_teacher(Project& project, const Recipe& recipe, const Progress&
   const std::string& from = recipe.text("distill.from");
   TeacherFile t;
   try {
-    if (from.ends_with(".onnx")) {
-      t = of_onnx_file(from);
+    if (from.ends_with(".onnx") || from.ends_with(".pt2")) {
+      t = of_model_file(from);
     } else if (const auto [file, run] = file_and_run(from); file.empty()) {
       t = of_a_run(project, run, progress);
     } else {

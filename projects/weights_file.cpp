@@ -14,6 +14,7 @@
 #include "engine/formats/file_kind.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/safetensors.h"
+#include "engine/formats/torch/exported_archive.h"
 #include "engine/formats/torch/file.h"
 #include "engine/ops/view.h"
 #include "projects/surgery.h"
@@ -70,6 +71,16 @@ std::vector<GivenTensor> of_torch(const File& file) {
   const auto all = formats::TorchFile::parse(file);
   for (const auto& e : all.entries())
     out.push_back({e.name, e.dtype, e.shape, e.tensor, e.tensor.defined() ? "" : e.problem});
+  return out;
+}
+
+std::vector<GivenTensor> of_exported(const File& file) {
+  std::vector<GivenTensor> out;
+  const formats::ExportedArchive all = formats::read_exported(file);
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    const formats::ModelFile::Entry& e = all.held.tensors[i];
+    out.push_back({e.name, e.dtype, e.shape, all.values[i], e.problem});
+  }
   return out;
 }
 
@@ -160,12 +171,15 @@ WeightsFile of_file(const std::string& path) {
     case FileKind::torch_legacy:
       w.tensors = of_torch(file);
       break;
+    case FileKind::torch_export:
+      w.tensors = of_exported(file);
+      break;
     case FileKind::onnx:
       w.tensors = of_onnx(file);
       break;
     default:
       throw Error(fmt::format("init.from: {} is {}: no weights are read from it", path, formats::describe(kind)),
-                  "Weights come from .safetensors, .pt, .pth, .onnx and .tenon files.");
+                  "Weights come from .safetensors, .pt, .pth, .pt2, .onnx and .tenon files.");
   }
   if (w.tensors.empty()) throw Error(fmt::format("init.from: {} holds no tensors", path));
   w.sha256 = hex(sha256(file->bytes().data(), file->bytes().size()));

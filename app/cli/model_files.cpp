@@ -13,6 +13,7 @@
 #include "core/tensor.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/onnx/feed.h"
+#include "engine/formats/onnx/runnable.h"
 #include "projects/finish.h"
 #include "views/model_file/model_run.h"
 
@@ -53,6 +54,14 @@ int export_model(const Args& args) {
     j["verified"] = true;
   print_json(j);
   return 0;
+}
+
+/// "onnx (the model), torch (its state_dict), ..."
+std::string formats_help() {
+  std::string text;
+  for (const projects::ExportForm& f : projects::export_forms())
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", f.name, f.help);
+  return text;
 }
 
 std::vector<Option> with_quantization(std::vector<Option> options) {
@@ -126,7 +135,7 @@ std::vector<std::string> write_outputs(const views::ModelRun& run, const std::st
 
 /// With files alone it says where they are; else what came out.
 int exec(const Args& args) {
-  const formats::OnnxModel model = formats::load_onnx(args.word(0));
+  const formats::OnnxModel model = formats::load_runnable(args.word(0));
   const auto feeds = feeds_of(formats::wanted_inputs(model), args);
   use_threads(args);
   catch_interrupts();
@@ -165,24 +174,19 @@ int exec(const Args& args) {
 }
 
 const bool registered_model_files[] = {
-    register_command(
-        {"export", "PROJECT [RUN] --format NAME -o F", 1, 2,
-         with_quantization(
-             {{"--format", "NAME",
-               "onnx (the model), torch or safetensors (its state_dict), python (its source, the state_dict beside "
-               "it), "
-               "torchscript (a program for torch.jit.load), cpp (a header and a source that need nothing else), triton "
-               "(a "
-               "model repository, a folder), torchserve (an archive, .mar)"},
-              {"-o", "FILE", "the exported model"},
-              {"--checkpoint", "best|last|STEP", "which state (last)"},
-              {"--verify", "",
-               "read the file back and compare: results on test samples (onnx; cpp, with a compiler), or every bit"},
-              {"--batch", "N", "samples of a run of the C++ (1)"},
-              {"--weights", "FILE", "where the weights of the C++ go (into its source; above 8 MB, F.bin)"}}),
-         "writes a trained model for other programs", export_model}),
+    register_command({"export", "PROJECT [RUN] --format NAME -o F", 1, 2,
+                      with_quantization({{"--format", "NAME", formats_help()},
+                                         {"-o", "FILE", "the exported model"},
+                                         {"--checkpoint", "best|last|STEP", "which state (last)"},
+                                         {"--verify", "",
+                                          "read the file back and compare: results on test samples (onnx, pt2; cpp, "
+                                          "with a compiler), or every bit"},
+                                         {"--batch", "N", "samples of a run of the C++ (1)"},
+                                         {"--weights", "FILE",
+                                          "where the weights of the C++ go (into its source; above 8 MB, F.bin)"}}),
+                      "writes a trained model for other programs", export_model}),
     register_command({"exec",
-                      "MODEL.onnx [--input F]... [--fill WHAT] [--output DIR]",
+                      "MODEL [--input F]... [--fill WHAT] [--output DIR]",
                       1,
                       1,
                       {{"--input", "[NAME=]FILE",
@@ -194,7 +198,7 @@ const bool registered_model_files[] = {
                        {"--pb", "", "write ONNX tensors instead of .npy"},
                        kThreads,
                        kJson},
-                      "runs an ONNX model on inputs from files or a seed, and says what comes out",
+                      "runs a model, .onnx or .pt2, on inputs from files or a seed, and says what comes out",
                       exec}),
 };
 

@@ -58,7 +58,7 @@ int list_templates(const Args& args) {
   return 0;
 }
 
-/// Of an ONNX model.
+/// Of a model that can be run.
 int new_from_onnx(const Args& args, const std::vector<std::pair<std::string, std::string>>& settings) {
   for (const char* other : {"--template", "--data"})
     if (args.has(other)) throw Error::usage(std::string(other) + " goes without --from");
@@ -352,18 +352,19 @@ const bool registered_project_commands[] = {
     register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
     register_command(
         {"new",
-         "PROJECT [--template NAME | --from FILE.onnx]",
+         "PROJECT [--template NAME | --from MODEL]",
          1,
          1,
          {{"--template", "NAME", "what to start from (a model with only an input); `tenon templates` lists them"},
           {"--from", "FILE",
-           "an ONNX model: its layers, and its weights in a file beside the project; or a model as PyTorch source "
-           "(.py)"},
+           "an ONNX model or a program of torch.export (.pt2): its layers, and its weights in a file beside the "
+           "project; "
+           "or a model as PyTorch source (.py)"},
           {"--shape", "3x224x224", "with --from: the sizes of one sample, where the file leaves them open"},
           {"--data", "PATH", "the data: a folder or a file, by the template"},
           {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
           kJson},
-         "makes a project, from a template, from an ONNX model, or empty",
+         "makes a project, from a template, from a model of another program, or empty",
          new_project}),
     register_command({"copy",
                       "PROJECT COPY",

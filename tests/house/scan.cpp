@@ -34,6 +34,7 @@ const std::vector<Floor>& floors() {
       {{"engine/graph", "engine/data", "engine/optim", "engine/model"}},
       {{"engine/formats/onnx", "engine/formats/python", "engine/train"}},
       {{"engine/formats/cpp", "engine/formats/torchscript"}},
+      {{"engine/formats/aten"}},
       {{"engine/templates"}},
       {{"tracing/trace"}},
       {{"tracing/snapshot"}},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "core/file.h"
 #include "engine/formats/onnx/model.h"
@@ -58,6 +59,25 @@ TEST_F(FromOnnx, the_project_begins_with_the_files_weights_and_trains) {
     if (name.starts_with("model/")) have.push_back(t);
   ASSERT_EQ(want.size(), have.size());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(item(amax(abs(sub(want[i], have[i])))), 0) << i;
+}
+
+TEST_F(FromOnnx, a_program_of_torch_export_begins_a_project_too) {
+  train("base", {}, 40);
+  const ExportReport e = export_run(*project, project->run("base"), 40, ExportFormat::pt2, dir / "base.pt2", true);
+  EXPECT_TRUE(e.verified);
+  EXPECT_LE(e.relative_difference, 1e-5);
+  const ModelImport in = project_from_onnx(dir / "again.tenon", dir / "base.pt2", {}, {{"data.dataset", "spirals"}});
+  EXPECT_EQ(in.op_layers, 0);
+  EXPECT_LT(in.difference, 1e-5);
+  // Layers have the names that the weights have in the state_dict.
+  std::set<std::string> want, have;
+  for (const auto& [name, t] : state_at(*project, project->run("base").id, 40).tensors)
+    if (name.starts_with("model/")) want.insert(name);
+  auto again = Project::open(dir / "again.tenon");
+  for (const LayerSpec& l : again->model().layers)
+    for (const std::string& name : want)
+      if (name.starts_with("model/" + l.name + ".")) have.insert(name);
+  EXPECT_EQ(want, have);
 }
 
 TEST_F(FromOnnx, nothing_is_left_of_what_cannot_be) {

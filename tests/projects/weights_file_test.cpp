@@ -61,6 +61,7 @@ TEST_F(BegunWith, every_kind_of_file_gives_the_same_weights) {
   int n = 0;
   for (const auto& [file, format] : {std::pair{"w.safetensors", ExportFormat::safetensors},
                                      {"w.pt", ExportFormat::torch},
+                                     {"w.pt2", ExportFormat::pt2},
                                      {"w.onnx", ExportFormat::onnx}}) {
     const std::string run = "from-" + std::to_string(++n);
     train(run, {{"init.from", written(file, format)}}, 5);

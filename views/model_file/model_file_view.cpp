@@ -11,6 +11,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "engine/formats/onnx/runnable.h"
 #include "views/model_file/code_page_view.h"
 #include "views/model_file/run_page_view.h"
 #include "views/shared/language.h"
@@ -212,7 +213,7 @@ void ModelFileView::follow() {
   if (search_->text() != words) search_->setText(words);
   found_->set_text(QString::fromStdString(model_.found_text()));
   weights_->setVisible(bench_.has_project() && !bench_.project()->read_only());
-  build_->setVisible(model_.ready() && model_.file()->kind == formats::FileKind::onnx);
+  build_->setVisible(model_.ready() && formats::is_runnable(model_.file()->kind));
   refresh_table();
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "engine/formats/onnx/runnable.h"
 #include "views/shared/document.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -105,9 +106,8 @@ ModelRun run_model(const OnnxModel& model, const std::vector<formats::OnnxFeed>&
 }
 
 NoRun why_no_run(const ModelFile& file) {
+  if (formats::is_runnable(file.kind)) return {};
   switch (file.kind) {
-    case FileKind::onnx:
-      return {};
     case FileKind::safetensors:
     case FileKind::torch:
     case FileKind::torch_legacy:

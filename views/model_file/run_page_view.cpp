@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "engine/formats/onnx/runnable.h"
 #include "views/canvas/scene_canvas.h"
 #include "views/frame/application.h"
 #include "views/frame/table_list.h"
@@ -179,7 +180,7 @@ void RunPage::read_model() {
   bench_.jobs.start(
       kReadTag, tr("Read the model"),
       [path = shown()->file->path](const Jobs::Report&, const std::atomic<bool>&) {
-        Ready r{std::make_shared<const formats::OnnxModel>(formats::load_onnx(path)), {}};
+        Ready r{std::make_shared<const formats::OnnxModel>(formats::load_runnable(path)), {}};
         r.no_run = why_no_run(*r.model);
         return r;
       },
@@ -213,7 +214,7 @@ void RunPage::refresh() {
   if (!s || s->no_run) {
     lines_of_ = nullptr;
     const QString why = s ? QString::fromStdString(s->no_run.why + " " + s->no_run.hint) : QString();
-    const bool weights = s && s->file->kind != formats::FileKind::onnx && bench_.has_project();
+    const bool weights = s && !formats::is_runnable(s->file->kind) && bench_.has_project();
     empty_->set(why, weights ? tr("Begin with these weights") : QString(),
                 [this] { bench_.ask("weights.shown_file"); });
     return pages_->setCurrentIndex(0);

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "engine/formats/model_file.h"
+#include "engine/formats/onnx/runnable.h"
 #include "engine/templates/templates.h"
 #include "projects/model_import.h"
 #include "views/shared/format.h"
@@ -59,7 +60,7 @@ void MainWindow::add_file_commands() {
       "file.build", tr_later("Open the model in the builder…"), "", "model", 2, [this] { choose_build(); },
       [this] {
         const Document* d = bench_.shown_document();
-        return d && d->model && d->model->kind == formats::FileKind::onnx;
+        return d && d->model && formats::is_runnable(d->model->kind);
       });
   add(
       "file.copy", tr_later("Save a copy…"), "Ctrl+Shift+S", "copy", 2, [this] { choose_copy(); }, project);

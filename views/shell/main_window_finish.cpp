@@ -139,6 +139,17 @@ void MainWindow::add_finish_commands() {
 [[maybe_unused]] static constexpr const char* kNamed[] = {tr_later("best"), tr_later("last"),
                                                           tr_later("best and last")};
 
+/// The words of projects::export_forms().
+[[maybe_unused]] static constexpr const char* kForms[] = {tr_later("ONNX model"),
+                                                          tr_later("PyTorch state_dict"),
+                                                          tr_later("safetensors"),
+                                                          tr_later("PyTorch source and weights"),
+                                                          tr_later("TorchScript program"),
+                                                          tr_later("Exported PyTorch program"),
+                                                          tr_later("C++ header and source"),
+                                                          tr_later("Triton model repository"),
+                                                          tr_later("TorchServe archive")};
+
 /// A state of the shown run: the best, the last, the one that is looked at, or a step that is typed.
 void MainWindow::choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then) {
   auto states = [this, then](const QString& typed) {
@@ -234,12 +245,15 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
   if (!r) return;
   const QString smaller = tr("ONNX model in fewer bits (*.onnx)");
   QString kind;
-  const QString path = ask_for_file(
-      *r, tr("Export the model"),
-      {tr("ONNX model (*.onnx)"), smaller, "PyTorch state_dict (*.pt *.pth)", "safetensors (*.safetensors)",
-       tr("PyTorch source and weights (*.py)"), tr("TorchScript program (*.torchscript)"),
-       tr("C++ header and source (*.h)"), tr("Triton model repository (*.triton)"), tr("TorchServe archive (*.mar)")},
-      {"onnx", "onnx", "pt", "safetensors", "py", "torchscript", "h", "triton", "mar"}, &kind);
+  QStringList kinds, endings;
+  for (const projects::ExportForm& form : projects::export_forms()) {
+    QStringList patterns;
+    for (const char* ending : form.endings) patterns << QString("*.%1").arg(ending);
+    kinds << QString("%1 (%2)").arg(QString::fromStdString(views::tr(form.title)), patterns.join(' '));
+    endings << form.endings[0];
+    if (form.format == projects::ExportFormat::onnx) kinds << smaller, endings << form.endings[0];
+  }
+  const QString path = ask_for_file(*r, tr("Export the model"), kinds, endings, &kind);
   if (path.isEmpty()) return;
   try {
     projects::format_of_file(path.toStdString());

@@ -21,8 +21,8 @@
 namespace tenon::formats {
 namespace {
 
-/// Where the file leaves it open: told from sizes of 1 and 2, which stand for themselves.
-constexpr int64_t kBatch = 3;
+/// Where the file leaves it open: a number that hardly is another size of a model.
+constexpr int64_t kBatch = 29;
 
 Registry<ImportRule>& rules() {
   static auto& all = *new Registry<ImportRule>("import rule");
@@ -324,7 +324,17 @@ void Importer::drop_unread() {
 }
 
 ImportedModel Importer::run() {
-  for (const OnnxNode& n : onnx_.graph.nodes) step(n);
+  // The first output goes on; what makes the others alone need be no layer.
+  std::unordered_set<std::string> read;
+  if (!onnx_.graph.outputs.empty()) read.insert(onnx_.graph.outputs[0].name);
+  std::vector<bool> goes_on(onnx_.graph.nodes.size(), false);
+  for (size_t i = goes_on.size(); i-- > 0;) {
+    const OnnxNode& n = onnx_.graph.nodes[i];
+    for (const std::string& out : n.outputs) goes_on[i] = goes_on[i] || read.contains(out);
+    if (goes_on[i]) read.insert(n.inputs.begin(), n.inputs.end());
+  }
+  for (size_t i = 0; i < goes_on.size(); ++i)
+    if (goes_on[i]) step(onnx_.graph.nodes[i]);
   if (!missing_.empty()) {
     std::string list;
     for (const auto& [op, m] : missing_)

@@ -92,6 +92,20 @@ class StaticRun {
 
 }  // namespace
 
+std::vector<Shape> sizes_at_batch(const OnnxModel& model, int64_t batch) {
+  std::vector<Shape> sizes;
+  for (const OnnxValue& v : model.graph.inputs) {
+    if (model.graph.initializer(v.name)) continue;
+    Shape s;
+    for (const OnnxDim& d : v.shape) {
+      if (d.value < 0 && s.n > 0) throw OnnxUnsupported("its input " + v.name + " leaves a size open");
+      s.push_back(d.value < 0 ? batch : d.value);
+    }
+    sizes.push_back(s);
+  }
+  return sizes;
+}
+
 StaticGraph static_graph(const OnnxModel& model, const std::vector<Shape>& sizes, Folded folded) {
   const NoGrad off;
   return StaticRun(model, sizes, folded).run();

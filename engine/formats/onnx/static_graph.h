@@ -37,6 +37,9 @@ struct StaticGraph {
 /// What becomes of a node whose inputs are all known: it is computed, or stays a node of its own.
 enum class Folded : uint8_t { yes, no };
 
+/// The sizes of the inputs at one batch. Throws OnnxUnsupported where a model leaves more open than its batch.
+std::vector<Shape> sizes_at_batch(const OnnxModel& model, int64_t batch);
+
 /// Runs the model once on zeros, and keeps the sizes. `sizes`: of the inputs that no initializer has a value for, in
 /// order. The model must outlive the graph. Throws Error naming the node that cannot be run, has a body, or has more
 /// than one result that is read.

@@ -1,6 +1,9 @@
 #include "engine/formats/torchscript/rule.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <set>
 
 #include "core/error.h"
 #include "engine/ops/create.h"
@@ -12,6 +15,15 @@ namespace {
 Registry<ScriptRule>& rules_of_script() {
   static auto& all = *new Registry<ScriptRule>("TorchScript rule");
   return all;
+}
+
+bool script_keyword(const std::string& s) {
+  static const std::set<std::string> all = {
+      "False", "None", "True",  "and",  "as",       "assert", "break",  "class", "continue", "def",      "del",
+      "elif",  "else", "for",   "from", "global",   "if",     "import", "in",    "inf",      "is",       "lambda",
+      "nan",   "not",  "or",    "pass", "print",    "raise",  "return", "self",  "torch",    "training", "try",
+      "while", "with", "yield", "ops",  "annotate", "int",    "float",  "bool",  "str"};
+  return all.contains(s);
 }
 
 }  // namespace
@@ -69,6 +81,43 @@ std::string ScriptCall::keep(const std::string& expression) {
   const std::string name = fmt::format("{}_{}", words_[static_cast<size_t>(node_.output)], kept_.size());
   kept_.emplace_back(name, expression);
   return name;
+}
+
+bool is_script_name(const std::string& s) {
+  return !s.empty() && !std::isdigit(static_cast<unsigned char>(s[0])) && !script_keyword(s) &&
+         std::all_of(s.begin(), s.end(), [](unsigned char c) { return (std::isalnum(c) && c < 128) || c == '_'; });
+}
+std::vector<std::string> script_words(const StaticGraph& graph, const std::map<std::string, std::string>& given) {
+  std::vector<std::string> words;
+  std::set<std::string> taken;
+  for (const auto& [name, word] : given) taken.insert(word);
+  for (const StaticValue& v : graph.values) {
+    if (const auto at = given.find(v.name); at != given.end()) {
+      words.push_back(at->second);
+      continue;
+    }
+    std::string word;
+    for (unsigned char c : v.name) word += std::isalnum(c) && c < 128 ? static_cast<char>(c) : '_';
+    if (!is_script_name(word)) word = "v_" + word;
+    while (!taken.insert(word).second) word += "_";
+    words.push_back(word);
+  }
+  return words;
+}
+std::string script_expression(const StaticNode& n, ScriptCall& c, const std::string& format) {
+  const std::string node = fmt::format("{} '{}'", n.node->op_type, n.node->name);
+  const ScriptRule* rule =
+      n.node->domain.empty() || n.node->domain == "ai.onnx" ? script_rules().find(n.node->op_type) : nullptr;
+  try {
+    if (!rule) throw OnnxUnsupported("there is no rule for this operator");
+    return rule->write(c);
+  } catch (const OnnxUnsupported& e) {
+    throw OnnxUnsupported(fmt::format("{} cannot be written as {}: {}", node, format, e.message()),
+                          "Export the model as ONNX, or write its rule: engine/formats/torchscript, TENON_SCRIPT(" +
+                              n.node->op_type + ").");
+  } catch (const Error& e) {
+    throw e.in(node);
+  }
 }
 
 std::string script_real(double v) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,15 @@ struct ScriptRule {
 bool register_script(const std::string& op_type, std::function<std::string(ScriptCall&)> write,
                      Place place = Place::current());
 const Registry<ScriptRule>& script_rules();
+
+/// A word for each value of a graph, one of its own, as its name where that is one; `given`: words that some values
+/// have by their names.
+std::vector<std::string> script_words(const StaticGraph& graph, const std::map<std::string, std::string>& given);
+/// A name that a module's member may have as it is written.
+bool is_script_name(const std::string& s);
+/// What the rule of its operator makes of a node. Throws OnnxUnsupported naming operator, node and `format` where none
+/// is for it.
+std::string script_expression(const StaticNode& node, ScriptCall& call, const std::string& format);
 
 /// In the words of TorchScript: "0.5", "-inf", "2.", "[1, 2]", and PyTorch's number of a dtype.
 std::string script_real(double v);

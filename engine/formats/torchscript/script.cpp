@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -19,19 +18,6 @@ namespace {
 
 /// The version whose operators mean what they are written as; older ones are rewritten when they are loaded.
 constexpr const char* kScriptVersion = "10\n";
-
-bool script_keyword(const std::string& s) {
-  static const std::set<std::string> all = {
-      "False", "None", "True",  "and",  "as",       "assert", "break",  "class", "continue", "def",      "del",
-      "elif",  "else", "for",   "from", "global",   "if",     "import", "in",    "inf",      "is",       "lambda",
-      "nan",   "not",  "or",    "pass", "print",    "raise",  "return", "self",  "torch",    "training", "try",
-      "while", "with", "yield", "ops",  "annotate", "int",    "float",  "bool",  "str"};
-  return all.contains(s);
-}
-bool plain_name(const std::string& s) {
-  return !s.empty() && !std::isdigit(static_cast<unsigned char>(s[0])) && !script_keyword(s) &&
-         std::all_of(s.begin(), s.end(), [](unsigned char c) { return (std::isalnum(c) && c < 128) || c == '_'; });
-}
 
 /// A module: what it holds, and the modules in it.
 struct ScriptModule {
@@ -55,10 +41,10 @@ struct ScriptModule {
 class ScriptWriter {
  public:
   ScriptWriter(const OnnxModel& model, const ScriptState& state, int64_t batch)
-      : graph_(static_graph(model, sizes_at(model, batch), Folded::no)) {
+      : graph_(static_graph(model, sizes_at_batch(model, batch), Folded::no)) {
     for (const auto& [name, t] : state.parameters) place(name, t, true);
     for (const auto& [name, t] : state.buffers) place(name, t, false);
-    name_values();
+    words_ = script_words(graph_, places_);
   }
 
   void save(const std::string& path) {
@@ -86,26 +72,12 @@ class ScriptWriter {
   }
 
  private:
-  static std::vector<Shape> sizes_at(const OnnxModel& model, int64_t batch) {
-    std::vector<Shape> sizes;
-    for (const OnnxValue& v : model.graph.inputs) {
-      if (model.graph.initializer(v.name)) continue;
-      Shape s;
-      for (const OnnxDim& d : v.shape) {
-        if (d.value < 0 && s.n > 0) throw OnnxUnsupported("its input " + v.name + " leaves a size open");
-        s.push_back(d.value < 0 ? batch : d.value);
-      }
-      sizes.push_back(s);
-    }
-    return sizes;
-  }
-
   /// Puts "features.0.weight" into the module features.0, and notes how the code reaches it.
   void place(const std::string& name, const Tensor& t, bool parameter) {
     ScriptModule* module = &root_;
     std::string word = "self", rest = name;
     auto reach = [&word](const std::string& part) {
-      word = plain_name(part) ? word + "." + part : fmt::format("getattr({}, \"{}\")", word, part);
+      word = is_script_name(part) ? word + "." + part : fmt::format("getattr({}, \"{}\")", word, part);
     };
     for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
       module = &module->child(rest.substr(0, dot));
@@ -117,27 +89,11 @@ class ScriptWriter {
     places_[name] = word;
   }
 
-  void name_values() {
-    std::set<std::string> taken;
-    for (size_t i = 0; i < graph_.values.size(); ++i) {
-      const StaticValue& v = graph_.values[i];
-      if (const auto at = places_.find(v.name); at != places_.end()) {
-        words_.push_back(at->second);
-        continue;
-      }
-      std::string word;
-      for (unsigned char c : v.name) word += std::isalnum(c) && c < 128 ? static_cast<char>(c) : '_';
-      if (!plain_name(word)) word = "v_" + word;
-      while (!taken.insert(word).second) word += "_";
-      words_.push_back(word);
-    }
-  }
-
   std::string forward_text() {
     std::string lines;
     for (const StaticNode& n : graph_.nodes) {
       ScriptCall c(graph_, n, words_);
-      const std::string expression = expression_of(n, c);
+      const std::string expression = script_expression(n, c, "TorchScript");
       for (const auto& [name, kept] : c.kept()) lines += fmt::format("    {} = {}\n", name, with_constants(n, kept));
       lines += fmt::format("    {} = {}\n", words_[static_cast<size_t>(n.output)], with_constants(n, expression));
     }
@@ -150,22 +106,6 @@ class ScriptWriter {
     return fmt::format("  def forward(self: __torch__.Model{}) -> {}:\n{}    return {}\n", inputs,
                        one ? type : "Tuple[" + type + "]", lines, one ? results : "(" + results + ")");
   }
-  std::string expression_of(const StaticNode& n, ScriptCall& c) {
-    const std::string node = fmt::format("{} '{}'", n.node->op_type, n.node->name);
-    const ScriptRule* rule =
-        n.node->domain.empty() || n.node->domain == "ai.onnx" ? script_rules().find(n.node->op_type) : nullptr;
-    try {
-      if (!rule) throw OnnxUnsupported("there is no rule for this operator");
-      return rule->write(c);
-    } catch (const OnnxUnsupported& e) {
-      throw OnnxUnsupported(fmt::format("{} cannot be written as TorchScript: {}", node, e.message()),
-                            "Export the model as ONNX, or write its rule: engine/formats/torchscript, TENON_SCRIPT(" +
-                                n.node->op_type + ").");
-    } catch (const Error& e) {
-      throw e.in(node);
-    }
-  }
-
   /// Constants that an expression reads become buffers of the outermost module.
   std::string with_constants(const StaticNode& n, std::string text) {
     for (int v : n.inputs) {
@@ -200,7 +140,7 @@ class ScriptWriter {
     m.type = type;
     std::string parameters, buffers, odd, plain;
     auto declare = [&](const std::string& name, const std::string& as) {
-      if (plain_name(name))
+      if (is_script_name(name))
         plain += fmt::format("  {} : {}\n", name, as);
       else
         odd += fmt::format("  __annotations__[\"{}\"] = {}\n", name, as);

@@ -98,6 +98,11 @@ TEST_F(Finish, a_model_is_exported_and_compared) {
   EXPECT_TRUE(banner().contains("a program of 5 steps")) << banner().toStdString();
   EXPECT_TRUE(std::filesystem::exists(dir_.filePath("program.torchscript").toStdString()));
   ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(dir_.filePath("exported"), "Exported PyTorch program (*.pt2)");
+  pick("30");
+  EXPECT_TRUE(banner().contains("a program for torch.export.load()")) << banner().toStdString();
+  EXPECT_TRUE(std::filesystem::exists(dir_.filePath("exported.pt2").toStdString()));
+  ASSERT_TRUE(window_->commands().run("file.export"));
   answer(dir_.filePath("model.h"));
   pick("30");
   EXPECT_TRUE(banner().contains("model.h and model.cpp")) << banner().toStdString();

@@ -288,10 +288,12 @@ TEST(OnnxImport, what_cannot_be_is_said_operator_by_operator) {
   w.put("a", "NonZero", {"x"})
       .put("b", "NonZero", {"x"}, {}, "/n/NonZero")
       .put("c", "Unheard", {"x"})
-      .put("y", "Add", {"a", "c"});
+      .put("d", "Unread", {"x"})  // it makes nothing of the output
+      .put("y", "Sum", {"a", "b", "c"});
   const std::string said = message_of([&] { import_model(w.out("y"), "model"); });
   EXPECT_SAYS(said, "NonZero and 1 more: no layer is made for it yet");
   EXPECT_SAYS(said, "Unheard");
+  EXPECT_EQ(said.find("Unread"), std::string::npos);
   Written two({6});
   two.m.graph.inputs.push_back({"z", true, DType::f32, true, {{-1, "N"}, {6, ""}}});
   two.put("y", "Add", {"x", "z"});
