@@ -92,7 +92,7 @@ const char* describe(FileKind kind) {
     case FileKind::hdf5:
       return "an HDF5 file, which is not read here";
     case FileKind::gguf:
-      return "a GGUF model, which is not read here";
+      return "a GGUF model";
   }
   return "";
 }

@@ -64,7 +64,7 @@ std::shared_ptr<const ModelFile> ModelFile::parse(const std::shared_ptr<const Ma
   const ModelFileReader* reader = model_file_reader(kind);
   if (!reader)
     throw Error(fmt::format("{} is {}", file->name(), describe(kind)),
-                "ONNX models, safetensors files, PyTorch checkpoints and NumPy arrays are read.");
+                "ONNX models, safetensors files, GGUF files, PyTorch checkpoints and NumPy arrays are read.");
   ModelFile m = reader->read(file);
   m.kind = kind;
   m.path = file->name();

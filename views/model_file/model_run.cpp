@@ -109,6 +109,7 @@ NoRun why_no_run(const ModelFile& file) {
   if (formats::is_runnable(file.kind)) return {};
   switch (file.kind) {
     case FileKind::safetensors:
+    case FileKind::gguf:
     case FileKind::torch:
     case FileKind::torch_legacy:
     case FileKind::torch_tar:
