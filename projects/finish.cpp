@@ -21,6 +21,7 @@
 #include "engine/formats/torch/file.h"
 #include "engine/nn/module.h"
 #include "engine/train/session.h"
+#include "projects/gguf_export.h"
 #include "projects/graph_exports.h"
 #include "projects/serving.h"
 
@@ -40,14 +41,34 @@ ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std
   return e;
 }
 
-namespace {
-
-/// The state_dict: every parameter and buffer under its module path.
-ExportReport export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch,
-                            bool verify) {
+formats::NamedTensors state_dict_of(TrainingSession& session) {
   formats::NamedTensors all;
   for (const nn::Named& p : session.model().parameters()) all.emplace_back(p.name, p.tensor);
   for (const nn::Named& b : session.model().buffers()) all.emplace_back(b.name, b.tensor);
+  return all;
+}
+
+void verify_tensors(const formats::NamedTensors& all, const formats::NamedTensors& back, const std::string& path,
+                    ExportReport& e) {
+  if (back.size() != all.size())
+    throw Error(fmt::format("{}: {} tensors were written and {} are read back", path, all.size(), back.size()));
+  for (const auto& [name, t] : all) {
+    const auto it = std::find_if(back.begin(), back.end(), [&](const auto& b) { return b.first == name; });
+    std::vector<char> one, other;
+    if (it == back.end() || it->second.dtype() != t.dtype() || !(it->second.size() == t.size()) ||
+        logical_bytes(it->second, one) != logical_bytes(t, other))
+      throw Error(fmt::format("{}: the tensor \"{}\" read back is not the one that was written", path, name));
+  }
+  e.verified = true;
+  e.text += "\nverified: every tensor read back has the same bits";
+}
+
+namespace {
+
+/// The state_dict as a file of tensors alone.
+ExportReport export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch,
+                            bool verify) {
+  const formats::NamedTensors all = state_dict_of(session);
   if (torch)
     formats::save_torch(path, all);
   else
@@ -65,17 +86,7 @@ ExportReport export_weights(TrainingSession& session, const std::string& doc, co
     const auto file = formats::Safetensors::open(path);
     for (const auto& t : file.entries()) back.emplace_back(t.name, file.tensor(t));
   }
-  if (back.size() != all.size())
-    throw Error(fmt::format("{}: {} tensors were written and {} are read back", path, all.size(), back.size()));
-  for (const auto& [name, t] : all) {
-    const auto it = std::find_if(back.begin(), back.end(), [&](const auto& b) { return b.first == name; });
-    std::vector<char> one, other;
-    if (it == back.end() || it->second.dtype() != t.dtype() || !(it->second.size() == t.size()) ||
-        logical_bytes(it->second, one) != logical_bytes(t, other))
-      throw Error(fmt::format("{}: the tensor \"{}\" read back is not the one that was written", path, name));
-  }
-  e.verified = true;
-  e.text += "\nverified: every tensor read back has the same bits";
+  verify_tensors(all, back, path, e);
   return e;
 }
 
@@ -135,6 +146,7 @@ const std::vector<ExportForm>& export_forms() {
       {onnx, "onnx", {"onnx"}, "ONNX model", "the model"},
       {torch, "torch", {"pt", "pth"}, "PyTorch state_dict", "its state_dict"},
       {safetensors, "safetensors", {"safetensors"}, "safetensors", "its state_dict"},
+      {gguf, "gguf", {"gguf"}, "GGUF model", "a transformer and its tokens, for programs that read GGUF"},
       {python, "python", {"py"}, "PyTorch source and weights", "its source, the state_dict beside it"},
       {torchscript, "torchscript", {"torchscript"}, "TorchScript program", "a program for torch.jit.load"},
       {pt2, "pt2", {"pt2"}, "Exported PyTorch program", "a program for torch.export.load"},
@@ -182,6 +194,7 @@ ExportReport export_run(Project& project, const RunInfo& run, int64_t step, Expo
   if (format == ExportFormat::cpp) return export_cpp(*session, run, doc, path, verify, cpp);
   if (format == ExportFormat::torchscript) return export_torchscript(*session, run, doc, path, verify);
   if (format == ExportFormat::pt2) return export_pt2(*session, run, doc, path, verify);
+  if (format == ExportFormat::gguf) return export_gguf(*session, doc, path, verify);
   if (format == ExportFormat::triton) return export_triton(*session, run, doc, path, verify);
   if (format == ExportFormat::torchserve) return export_torchserve(*session, run, doc, path, verify);
   if (format == ExportFormat::python) return export_source(*session, session->spec(), doc, path, verify);

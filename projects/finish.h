@@ -31,7 +31,7 @@ std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& 
 /// "91.20 %" of an accuracy, "0.1234" of others: a metric in the form "test_accuracy 91.20 %" with blanks for '_'.
 std::string metric_text(const std::string& name, double value);
 
-enum class ExportFormat : uint8_t { onnx, torch, safetensors, python, cpp, torchscript, pt2, triton, torchserve };
+enum class ExportFormat : uint8_t { onnx, torch, safetensors, gguf, python, cpp, torchscript, pt2, triton, torchserve };
 /// A form that a trained model is exported in, as the command line and the window offer it.
 struct ExportForm {
   ExportFormat format;
@@ -66,11 +66,12 @@ struct CppExport {
 /// What an exported file says of where it comes from: "run r of p.tenon, step 30".
 std::string export_doc(const Project& project, const RunInfo& run, int64_t step);
 
-/// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), PyTorch source with
-/// its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), a program with its weights
-/// (torchscript, pt2), a model repository that is a folder (triton), or an archive (torchserve). `verify` reads the
-/// file back: the results of onnx and pt2 on test samples may differ by 1e-5 of the largest value, so may those of C++
-/// where this machine has a compiler, tensors by no bit, a source describes the same model; else it is an Error.
+/// Writes the state of a run after a step: the model (onnx) or its state_dict (torch, safetensors), a transformer
+/// (gguf), PyTorch source with its state_dict in a file NAME.pt beside it (python), NAME.h and NAME.cpp (cpp), a
+/// program with its weights (torchscript, pt2), a model repository that is a folder (triton), or an archive
+/// (torchserve). `verify` reads the file back: the results of onnx and pt2 on test samples may differ by 1e-5 of the
+/// largest value, so may those of C++ where this machine has a compiler, tensors by no bit, a source describes the same
+/// model; else it is an Error.
 ExportReport export_run(Project& project, const RunInfo& run, int64_t step, ExportFormat format,
                         const std::string& path, bool verify, const Progress& progress = {}, const CppExport& cpp = {});
 

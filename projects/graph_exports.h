@@ -2,6 +2,7 @@
 #include <string>
 
 #include "engine/data/dataset.h"
+#include "engine/formats/named_tensors.h"
 #include "engine/formats/onnx/model.h"
 #include "projects/finish.h"
 
@@ -21,6 +22,13 @@ data::Batch verified_samples(const TrainingSession& session);
 data::Batch traced_samples(const TrainingSession& session);
 /// The session's model as it is exported; it serves any batch.
 formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
+
+/// Every parameter and buffer under its module path.
+formats::NamedTensors state_dict_of(TrainingSession& session);
+/// Holds what was read back against what was written, and says so in the report. Throws Error naming the tensor that
+/// differs in a bit.
+void verify_tensors(const formats::NamedTensors& all, const formats::NamedTensors& back, const std::string& path,
+                    ExportReport& e);
 
 /// An ONNX file, see export_run().
 ExportReport export_onnx(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,

@@ -12,6 +12,7 @@
 #include "core/mapped_file.h"
 #include "core/sha256.h"
 #include "engine/formats/file_kind.h"
+#include "engine/formats/gguf.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/torch/exported_archive.h"
@@ -63,6 +64,17 @@ std::vector<GivenTensor> of_safetensors(const File& file) {
   }
   // They lie by type and name, which is no order of a model.
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return natural_less(a.name, b.name); });
+  return out;
+}
+
+/// Quantized values begin as the numbers that they stand for.
+std::vector<GivenTensor> of_gguf(const File& file) {
+  const auto all = formats::Gguf::parse(file);
+  std::vector<GivenTensor> out;
+  for (const auto& e : all.entries()) {
+    const std::string problem = e.problem();
+    out.push_back({e.name, e.dtype(), e.shape, problem.empty() ? all.tensor(e) : Tensor(), problem});
+  }
   return out;
 }
 
@@ -167,6 +179,9 @@ WeightsFile of_file(const std::string& path) {
     case FileKind::safetensors:
       w.tensors = of_safetensors(file);
       break;
+    case FileKind::gguf:
+      w.tensors = of_gguf(file);
+      break;
     case FileKind::torch:
     case FileKind::torch_legacy:
       w.tensors = of_torch(file);
@@ -179,7 +194,7 @@ WeightsFile of_file(const std::string& path) {
       break;
     default:
       throw Error(fmt::format("init.from: {} is {}: no weights are read from it", path, formats::describe(kind)),
-                  "Weights come from .safetensors, .pt, .pth, .pt2, .onnx and .tenon files.");
+                  "Weights come from .safetensors, .gguf, .pt, .pth, .pt2, .onnx and .tenon files.");
   }
   if (w.tensors.empty()) throw Error(fmt::format("init.from: {} holds no tensors", path));
   w.sha256 = hex(sha256(file->bytes().data(), file->bytes().size()));

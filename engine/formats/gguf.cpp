@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/mapped_file.h"
+#include "core/parallel.h"
 #include "core/tensor_bytes.h"
 #include "engine/formats/gguf_blocks.h"
 #include "engine/formats/model_file.h"
@@ -235,10 +236,10 @@ Tensor Gguf::tensor(const Entry& e) const {
   Tensor out = empty(shape, DType::f32);
   const auto* block = reinterpret_cast<const uint8_t*>(file_->bytes().data()) + data_ + e.begin;
   auto* values = out.data<float>();
-  for (uint64_t n = e.bytes / e.known->bytes; n > 0; --n) {
-    e.known->decode(block, values);
-    block += e.known->bytes, values += e.known->elements;
-  }
+  const GgmlType& type = *e.known;
+  parallel_for(static_cast<int64_t>(e.bytes / type.bytes), 1024, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) type.decode(block + i * type.bytes, values + i * type.elements);
+  });
   return out;
 }
 
@@ -326,9 +327,11 @@ ModelFile read_gguf(const std::shared_ptr<const MappedFile>& file) {
   ModelFile m;
   m.facts = {{"version", int64_t{g->version()}}, {"alignment", int64_t{g->alignment()}}};
   m.texts = g->metadata();
-  for (const auto& [key, text] : m.texts)
+  for (const auto& [key, text] : m.texts) {
+    if (key == "general.architecture") m.facts.push_back({"architecture", text});
     if (key == "split.count" && text != "1" && text != "0")
       m.warnings.push_back(fmt::format("is one of {} files of a model: the tensors of the others are not here", text));
+  }
   for (const Gguf::Entry& e : g->entries())
     m.tensors.push_back(
         {.name = e.name, .dtype = e.dtype(), .shape = e.shape, .bytes = e.bytes, .problem = e.problem()});

@@ -131,7 +131,7 @@ void mxfp4(const uint8_t* b, float* out) {
   halves_of_32(b + 1, out, [&](int q, int) { return d * static_cast<float>(kTwiceE2M1[q]); });
 }
 
-constexpr GgmlType kTypes[] = {
+constexpr GgmlType kGgmlTypes[] = {
     {0, "F32", 1, 4, DType::f32},
     {1, "F16", 1, 2, DType::f16},
     {2, "Q4_0", 32, 18, {}, q4_0},
@@ -171,14 +171,15 @@ constexpr GgmlType kTypes[] = {
 }  // namespace
 
 const GgmlType* find_ggml_type(uint32_t id) {
-  const auto* t = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const GgmlType& g) { return g.id == id; });
-  return t == std::end(kTypes) ? nullptr : t;
+  const auto* t =
+      std::find_if(std::begin(kGgmlTypes), std::end(kGgmlTypes), [&](const GgmlType& g) { return g.id == id; });
+  return t == std::end(kGgmlTypes) ? nullptr : t;
 }
 
 const GgmlType* ggml_type_of(DType dtype) {
   const auto* t =
-      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const GgmlType& g) { return g.dtype == dtype; });
-  return t == std::end(kTypes) ? nullptr : t;
+      std::find_if(std::begin(kGgmlTypes), std::end(kGgmlTypes), [&](const GgmlType& g) { return g.dtype == dtype; });
+  return t == std::end(kGgmlTypes) ? nullptr : t;
 }
 
 }  // namespace tenon::formats

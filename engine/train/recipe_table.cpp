@@ -84,7 +84,8 @@ std::vector<AttrDef> plain_keys() {
        S(""),
        none,
        none,
-       "file whose weights the run begins with: .safetensors, .pt, .pth, .onnx, .tenon; empty: those the seed gives",
+       "file whose weights the run begins with: .safetensors, .gguf, .pt, .pth, .onnx, .tenon; empty: those the seed "
+       "gives",
        {}},
       {"init.run",
        S(""),

@@ -228,7 +228,7 @@ void ModelFileView::refresh() {
   const auto& file = model_.file();
   if (!file && !bench_.reading().isEmpty())
     return set_waiting(bench_.jobs, &Bench::reads_document, tr("what is in it will be here in a moment."));
-  set_empty(!file, tr("Open an ONNX model, a safetensors file or a PyTorch checkpoint to see what is in it."),
+  set_empty(!file, tr("Open an ONNX model, a safetensors or GGUF file or a PyTorch checkpoint to see what is in it."),
             tr("Open…"), [this] { bench_.ask("file.open"); });
   if (!file) cancel();
   if (model_.wants_outline()) outline();
@@ -337,7 +337,8 @@ const bool registered_model_file_view = register_view<ModelFileView, ModelFileMo
      .shows = of_model_file,
      .help = {
          tr_later(
-             "What is in an ONNX model, a safetensors file or a PyTorch checkpoint: its tensors by the modules that "
+             "What is in an ONNX model, a safetensors or GGUF file or a PyTorch checkpoint: its tensors by the modules "
+             "that "
              "their names lead through, with their sizes and shares of the file; beside them the values of the chosen "
              "one as colours, its statistics and a histogram. Blocks that are built alike stand in one row, ×12. The "
              "page Graph shows the operations of a file that has them, Code the source of a TorchScript program as the "

@@ -143,6 +143,7 @@ void MainWindow::add_finish_commands() {
 [[maybe_unused]] static constexpr const char* kForms[] = {tr_later("ONNX model"),
                                                           tr_later("PyTorch state_dict"),
                                                           tr_later("safetensors"),
+                                                          tr_later("GGUF model"),
                                                           tr_later("PyTorch source and weights"),
                                                           tr_later("TorchScript program"),
                                                           tr_later("Exported PyTorch program"),

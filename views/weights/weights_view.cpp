@@ -43,8 +43,8 @@ void WeightsView::build() {
     in->add(b);
     return b;
   };
-  button(bar, "weights.choose", tr("Choose a file…"), tr("Weights from .safetensors, .pt, .pth, .onnx or .tenon"),
-         [this] { choose_file(); });
+  button(bar, "weights.choose", tr("Choose a file…"),
+         tr("Weights from .safetensors, .gguf, .pt, .pth, .onnx or .tenon"), [this] { choose_file(); });
   seed_ = button(bar, "weights.seed", tr("Begin anew"), tr("No file: every value is what the seed gives"),
                  [this] { bench_.set_recipe(WeightsModel::begun_anew(bench_.recipe())); });
   use_rule_ = button(bar, "weights.use_rule", {}, tr("A change of names that pairs more of them"), [this] {
@@ -148,7 +148,7 @@ void WeightsView::choose_file() {
   if (!bench_.has_project() || bench_.project()->read_only()) return;
   const QString path =
       QFileDialog::getOpenFileName(this, tr("Weights to begin with"), QFileInfo(bench_.file()).dir().path(),
-                                   tr("Weights (*.safetensors *.pt *.pth *.onnx *.tenon);;All files (*)"));
+                                   tr("Weights (*.safetensors *.gguf *.pt *.pth *.onnx *.tenon);;All files (*)"));
   if (!path.isEmpty()) bench_.set_recipe(WeightsModel::begun_with(bench_.recipe(), path.toStdString()));
 }
 

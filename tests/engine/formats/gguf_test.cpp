@@ -20,18 +20,18 @@ namespace {
 using testing_words::message_of;
 
 template <class T>
-std::string le(T value) {
+std::string gguf_le(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof(T)};
 }
-std::string gguf_text(const std::string& s) { return le<uint64_t>(s.size()) + s; }
+std::string gguf_text(const std::string& s) { return gguf_le<uint64_t>(s.size()) + s; }
 std::string key_value(const std::string& key, uint32_t type, const std::string& value) {
-  return gguf_text(key) + le(type) + value;
+  return gguf_text(key) + gguf_le(type) + value;
 }
 std::string text_value(const std::string& key, const std::string& value) { return key_value(key, 8, gguf_text(value)); }
-std::string info(const std::string& name, const std::vector<uint64_t>& dims, uint32_t type, uint64_t offset) {
-  std::string out = gguf_text(name) + le(static_cast<uint32_t>(dims.size()));
-  for (uint64_t d : dims) out += le(d);
-  return out + le(type) + le(offset);
+std::string gguf_info(const std::string& name, const std::vector<uint64_t>& dims, uint32_t type, uint64_t offset) {
+  std::string out = gguf_text(name) + gguf_le(static_cast<uint32_t>(dims.size()));
+  for (uint64_t d : dims) out += gguf_le(d);
+  return out + gguf_le(type) + gguf_le(offset);
 }
 
 /// A file by hand: what it counts is what it has, unless a test says otherwise.
@@ -42,7 +42,7 @@ struct HandMade {
   std::string data = {};
   size_t alignment = 32;
   std::string bytes() const {
-    std::string out = "GGUF" + le(version) + le<uint64_t>(infos.size()) + le<uint64_t>(values.size());
+    std::string out = "GGUF" + gguf_le(version) + gguf_le<uint64_t>(infos.size()) + gguf_le<uint64_t>(values.size());
     for (const std::string& v : values) out += v;
     for (const std::string& i : infos) out += i;
     out.resize((out.size() + alignment - 1) / alignment * alignment, '\0');
@@ -60,30 +60,31 @@ void expect_refused(const HandMade& file, const std::string& part) {
   EXPECT_NE(said.find("m.gguf"), std::string::npos) << said;
 }
 
-std::string floats(std::initializer_list<float> v) {
+std::string gguf_floats(std::initializer_list<float> v) {
   return {reinterpret_cast<const char*>(v.begin()), v.size() * sizeof(float)};
 }
 
 TEST(GgufFile, metadata_of_every_type_is_said_and_long_lists_are_short) {
-  std::string numbers = le<uint32_t>(5) + le<uint64_t>(1000), words = le<uint32_t>(8) + le<uint64_t>(9);
-  for (int32_t i = 0; i < 1000; ++i) numbers += le(i);
+  std::string numbers = gguf_le<uint32_t>(5) + gguf_le<uint64_t>(1000),
+              words = gguf_le<uint32_t>(8) + gguf_le<uint64_t>(9);
+  for (int32_t i = 0; i < 1000; ++i) numbers += gguf_le(i);
   for (int i = 0; i < 9; ++i) words += gguf_text("w" + std::to_string(i));
   HandMade file;
-  file.values = {key_value("a", 0, le<uint8_t>(200)),
-                 key_value("b", 1, le<int8_t>(-3)),
-                 key_value("c", 2, le<uint16_t>(60000)),
-                 key_value("d", 3, le<int16_t>(-300)),
-                 key_value("e", 4, le<uint32_t>(4000000000u)),
-                 key_value("f", 5, le<int32_t>(-70000)),
-                 key_value("g", 6, le(0.25f)),
-                 key_value("h", 7, le<uint8_t>(1)),
+  file.values = {key_value("a", 0, gguf_le<uint8_t>(200)),
+                 key_value("b", 1, gguf_le<int8_t>(-3)),
+                 key_value("c", 2, gguf_le<uint16_t>(60000)),
+                 key_value("d", 3, gguf_le<int16_t>(-300)),
+                 key_value("e", 4, gguf_le<uint32_t>(4000000000u)),
+                 key_value("f", 5, gguf_le<int32_t>(-70000)),
+                 key_value("g", 6, gguf_le(0.25f)),
+                 key_value("h", 7, gguf_le<uint8_t>(1)),
                  text_value("i", "words"),
                  key_value("j", 9, numbers),
                  key_value("k", 9, words),
-                 key_value("l", 10, le<uint64_t>(1)),
-                 key_value("m", 11, le<int64_t>(-5000000000)),
-                 key_value("n", 12, le(1e300)),
-                 key_value("o", 9, le<uint32_t>(6) + le<uint64_t>(0))};
+                 key_value("l", 10, gguf_le<uint64_t>(1)),
+                 key_value("m", 11, gguf_le<int64_t>(-5000000000)),
+                 key_value("n", 12, gguf_le(1e300)),
+                 key_value("o", 9, gguf_le<uint32_t>(6) + gguf_le<uint64_t>(0))};
   const Gguf g = file.parsed();
   const std::vector<std::pair<std::string, std::string>> want = {
       {"a", "200"},
@@ -110,9 +111,9 @@ TEST(GgufFile, shapes_are_said_as_pytorch_says_them_and_values_lie_where_they_sh
   HandMade file;
   file.version = 2;
   file.alignment = 64;
-  file.values.push_back(key_value("general.alignment", 4, le<uint32_t>(64)));
-  file.infos = {info("fc.weight", {3, 2}, 0, 0), info("fc.bias", {2}, 28, 64)};
-  file.data = floats({1, 2, 3, 4, 5, 6}) + std::string(40, '\0') + le(0.5) + le(-0.5);
+  file.values.push_back(key_value("general.alignment", 4, gguf_le<uint32_t>(64)));
+  file.infos = {gguf_info("fc.weight", {3, 2}, 0, 0), gguf_info("fc.bias", {2}, 28, 64)};
+  file.data = gguf_floats({1, 2, 3, 4, 5, 6}) + std::string(40, '\0') + gguf_le(0.5) + gguf_le(-0.5);
   const Gguf g = file.parsed();
   EXPECT_EQ(g.version(), 2u);
   ASSERT_EQ(g.entries().size(), 2u);
@@ -127,14 +128,16 @@ TEST(GgufFile, shapes_are_said_as_pytorch_says_them_and_values_lie_where_they_sh
 
 TEST(GgufFile, quantized_rows_become_floats_when_they_are_looked_at) {
   HandMade file;
-  file.infos = {info("w", {64, 2}, 8, 0), info("x", {256}, 16, 160)};
+  file.infos = {gguf_info("w", {64, 2}, 8, 0), gguf_info("x", {256}, 16, 160)};
   for (int block = 0; block < 4; ++block) {
-    file.data += le<uint16_t>(0x3c00);  // 1 as a half
+    file.data += gguf_le<uint16_t>(0x3c00);  // 1 as a half
     for (int i = 0; i < 32; ++i) file.data += static_cast<char>(block * 32 + i - 64);
   }
   file.data += std::string(24 + 66, '\0');
   const auto m = ModelFile::parse(MappedFile::of(file.bytes(), "m.gguf"));
   EXPECT_EQ(m->kind, FileKind::gguf);
+  ASSERT_EQ(m->facts.size(), 3u);
+  EXPECT_EQ(m->facts[2].text(), "tenon");
   ASSERT_EQ(m->tensors.size(), 2u);
   EXPECT_EQ(m->tensors[0].dtype, "Q8_0");
   EXPECT_EQ(m->tensors[0].bytes, 136u);
@@ -151,8 +154,8 @@ TEST(GgufFile, quantized_rows_become_floats_when_they_are_looked_at) {
 
 TEST(GgufFile, a_type_of_a_later_ggml_is_listed_and_hides_nothing_else) {
   HandMade file;
-  file.infos = {info("new", {8}, 999, 0), info("old", {2}, 0, 32)};
-  file.data = std::string(32, '\0') + floats({7, 8});
+  file.infos = {gguf_info("new", {8}, 999, 0), gguf_info("old", {2}, 0, 32)};
+  file.data = std::string(32, '\0') + gguf_floats({7, 8});
   const auto m = ModelFile::parse(MappedFile::of(file.bytes(), "m.gguf"));
   EXPECT_EQ(m->tensors[0].dtype, "type 999");
   EXPECT_NE(m->tensors[0].problem.find("999"), std::string::npos);
@@ -161,14 +164,14 @@ TEST(GgufFile, a_type_of_a_later_ggml_is_listed_and_hides_nothing_else) {
 
 TEST(GgufFile, a_part_of_a_split_model_says_that_it_is_one) {
   HandMade file;
-  file.values.push_back(key_value("split.count", 2, le<uint16_t>(3)));
+  file.values.push_back(key_value("split.count", 2, gguf_le<uint16_t>(3)));
   const auto m = ModelFile::parse(MappedFile::of(file.bytes(), "m.gguf"));
   ASSERT_EQ(m->warnings.size(), 1u);
   EXPECT_NE(m->warnings[0].find("3 files"), std::string::npos);
 }
 
 TEST(GgufFile, what_is_damaged_is_named) {
-  const std::string one = info("w", {2}, 0, 0), four = floats({1, 2});
+  const std::string one = gguf_info("w", {2}, 0, 0), four = gguf_floats({1, 2});
   HandMade good;
   good.infos = {one}, good.data = four;
   EXPECT_EQ(good.refusal(), "no error");
@@ -186,35 +189,35 @@ TEST(GgufFile, what_is_damaged_is_named) {
   expect_refused(f, "twice");
   f = good, f.values.push_back(f.values[0]);
   expect_refused(f, "twice");
-  f = good, f.infos = {info("w", {2}, 0, 4)};
+  f = good, f.infos = {gguf_info("w", {2}, 0, 4)};
   expect_refused(f, "alignment");
-  f = good, f.infos = {info("w", {2}, 0, uint64_t{1} << 63)};
+  f = good, f.infos = {gguf_info("w", {2}, 0, uint64_t{1} << 63)};
   expect_refused(f, "cut short");
-  f = good, f.infos = {one, info("v", {1}, 0, 0)};
+  f = good, f.infos = {one, gguf_info("v", {1}, 0, 0)};
   expect_refused(f, "inside another's");
-  f = good, f.infos = {info("w", {1, 1, 1, 1, 2}, 0, 0)};
+  f = good, f.infos = {gguf_info("w", {1, 1, 1, 1, 2}, 0, 0)};
   expect_refused(f, "5 dimensions");
-  f = good, f.infos = {info("w", {UINT64_MAX}, 0, 0)};
+  f = good, f.infos = {gguf_info("w", {UINT64_MAX}, 0, 0)};
   expect_refused(f, "size");
-  f = good, f.infos = {info("w", {uint64_t{1} << 40, uint64_t{1} << 40}, 0, 0)};
+  f = good, f.infos = {gguf_info("w", {uint64_t{1} << 40, uint64_t{1} << 40}, 0, 0)};
   expect_refused(f, "cannot be counted");
-  f = good, f.infos = {info("w", {33}, 8, 0)};
+  f = good, f.infos = {gguf_info("w", {33}, 8, 0)};
   expect_refused(f, "no whole blocks");
   for (uint32_t alignment : {0u, 3u, 48u}) {
-    f = good, f.values.push_back(key_value("general.alignment", 4, le(alignment)));
+    f = good, f.values.push_back(key_value("general.alignment", 4, gguf_le(alignment)));
     expect_refused(f, "alignment");
   }
   f = good, f.values.push_back(key_value("general.alignment", 8, gguf_text("32")));
   expect_refused(f, "alignment");
   f = good, f.values.push_back(key_value("x", 13, ""));
   expect_refused(f, "type 13");
-  f = good, f.values.push_back(key_value("x", 9, le<uint32_t>(9) + le<uint64_t>(1)));
+  f = good, f.values.push_back(key_value("x", 9, gguf_le<uint32_t>(9) + gguf_le<uint64_t>(1)));
   expect_refused(f, "type 9");
-  f = good, f.values.push_back(key_value("x", 9, le<uint32_t>(4) + le<uint64_t>(uint64_t{1} << 62)));
+  f = good, f.values.push_back(key_value("x", 9, gguf_le<uint32_t>(4) + gguf_le<uint64_t>(uint64_t{1} << 62)));
   expect_refused(f, "cut short");
-  f = good, f.values.push_back(key_value("x", 9, le<uint32_t>(0) + le<uint64_t>(UINT64_MAX)));
+  f = good, f.values.push_back(key_value("x", 9, gguf_le<uint32_t>(0) + gguf_le<uint64_t>(UINT64_MAX)));
   expect_refused(f, "cut short");
-  f = good, f.values.push_back(key_value("x", 8, le<uint64_t>(UINT64_MAX)));
+  f = good, f.values.push_back(key_value("x", 8, gguf_le<uint64_t>(UINT64_MAX)));
   expect_refused(f, "cut short");
   f = good, f.values.push_back(text_value(std::string(70000, 'k'), ""));
   expect_refused(f, "70000");
@@ -222,8 +225,8 @@ TEST(GgufFile, what_is_damaged_is_named) {
 
 TEST(GgufFile, a_file_cut_anywhere_is_an_error) {
   HandMade file;
-  file.infos = {info("w", {2}, 0, 0)};
-  file.data = floats({1, 2});
+  file.infos = {gguf_info("w", {2}, 0, 0)};
+  file.data = gguf_floats({1, 2});
   const std::string all = file.bytes();
   for (size_t n = 0; n < all.size(); ++n)
     EXPECT_THROW(Gguf::parse(MappedFile::of(all.substr(0, n), "m.gguf")), Error) << n;
@@ -232,7 +235,7 @@ TEST(GgufFile, a_file_cut_anywhere_is_an_error) {
 TEST(GgufFile, counts_that_no_file_could_hold_allocate_nothing) {
   for (int which : {8, 16}) {
     std::string bytes = HandMade().bytes();
-    bytes.replace(static_cast<size_t>(which), 8, le(UINT64_MAX));
+    bytes.replace(static_cast<size_t>(which), 8, gguf_le(UINT64_MAX));
     const std::string said = message_of([&] { Gguf::parse(MappedFile::of(bytes, "m.gguf")); });
     EXPECT_NE(said, "no error") << which;
   }
