@@ -156,6 +156,22 @@ void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
   });
 }
 
+void max_pool2d_u8(const PoolShape& s, const uint8_t* x, uint8_t* y) {
+  parallel_for(s.n * s.oh, pool_grain(s), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const uint8_t* image = x + row / s.oh * s.ih * s.iw * s.c;
+      for (int64_t ox = 0; ox < s.ow; ++ox) {
+        uint8_t* out = y + (row * s.ow + ox) * s.c;
+        std::memset(out, 0, static_cast<size_t>(s.c));
+        each_window_tap(s, row % s.oh, ox, [&](int32_t, int64_t at) {
+          const uint8_t* in = image + at * s.c;
+          for (int64_t j = 0; j < s.c; ++j) out[j] = std::max(out[j], in[j]);
+        });
+      }
+    }
+  });
+}
+
 template <class T, class Index>
 void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T* gx) {
   bool overlap = s.sh < (s.kh - 1) * s.dh + 1 || s.sw < (s.kw - 1) * s.dw + 1;
