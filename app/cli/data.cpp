@@ -8,6 +8,7 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "app/cli/remarks.h"
+#include "core/error.h"
 #include "core/file.h"
 #include "engine/train/open_data.h"
 #include "engine/train/recipe.h"

@@ -34,7 +34,7 @@ std::shared_ptr<const kernels::Int8Conv> int8_conv(kernels::Int8ConvShape s, con
 }
 
 /// Windows of a picture's two axes.
-kernels::Int8ConvSizes sizes_of(const Windows& at, const Shape& x) {
+kernels::Int8ConvSizes conv_sizes(const Windows& at, const Shape& x) {
   auto out = [&](size_t i) {
     const int64_t reach = at.dilation[i] * (at.kernel[i] - 1) + 1,
                   room = x[static_cast<int>(i) + 2] + at.before[i] + at.after[i] - reach;
@@ -65,7 +65,7 @@ OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer) {
     if (given.ndim() != 4 || given.size(1) != s.ic)
       throw Error(
           fmt::format("an input of size {} does not fit {} channels of a picture", to_string(given.size()), s.ic));
-    const kernels::Int8ConvSizes sizes = sizes_of(Windows(c, given.size(), {s.kh, s.kw}), given.size());
+    const kernels::Int8ConvSizes sizes = conv_sizes(Windows(c, given.size(), {s.kh, s.kw}), given.size());
     const Tensor x = ops::dense_nhwc(given);
     Tensor y = empty_strided(Layout::channels_last({sizes.n, s.oc, sizes.oh, sizes.ow}), type);
     if (y.numel()) conv->run(sizes, x.data<uint8_t>(), y.raw());
@@ -95,7 +95,7 @@ OnnxOperator integer_max_pool() {
     if (at.axes() != 2 || given.ndim() != 4) throw OnnxUnsupported("integers are pooled over two axes alone");
     Shape reached = given.size();
     for (size_t i = 0; i < 2; ++i) reached[static_cast<int>(i) + 2] += at.extra[i];
-    const kernels::Int8ConvSizes s = sizes_of(at, reached);
+    const kernels::Int8ConvSizes s = conv_sizes(at, reached);
     const Tensor x = ops::dense_nhwc(given);
     Tensor y = empty_strided(Layout::channels_last({s.n, x.size(1), s.oh, s.ow}), DType::u8);
     if (y.numel())

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -190,22 +191,37 @@ class IntegerPlanner {
     n.outputs = {g_.nodes[static_cast<size_t>(behind)].outputs[0]};
   }
 
+  /// Whether a node can pass on u8 as it does numbers.
+  bool passes_u8(size_t at) const {
+    const OnnxNode& n = g_.nodes[at];
+    if (!flow_.passes_on(at)) return false;
+    if (n.op_type != "MaxPool") return true;
+    const auto pads = n.integers("pads");
+    return n.integers("kernel_shape").size() == 2 &&
+           std::none_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; });
+  }
+  /// Whether a value goes, through nodes that pass it on, to nothing but a QuantizeLinear of that grid.
+  bool ends_in(const U8Grid& grid, const std::string& value) const {
+    const int next = sole_reader(value);
+    if (next < 0) return false;
+    const OnnxNode& n = g_.nodes[static_cast<size_t>(next)];
+    if (n.inputs[0] != value) return false;
+    if (n.domain.empty() && n.op_type == "QuantizeLinear") return grid_of(n) == grid;
+    return passes_u8(static_cast<size_t>(next)) && ends_in(grid, n.outputs[0]);
+  }
   /// What passes numbers on from a grid to the same grid passes on the integers.
   std::optional<OnnxNode> passed_on(size_t at) {
     OnnxNode n = g_.nodes[at];
-    if (!flow_.passes_on(at)) return {};
-    const auto x = integers_of(n.inputs[0]);
-    const int q = x ? sole_reader(n.outputs[0], "QuantizeLinear") : -1;
-    if (q < 0 || grid_of(g_.nodes[static_cast<size_t>(q)]) != x->grid) return {};
-    if (n.op_type == "MaxPool") {
-      const auto pads = n.integers("pads");
-      if (n.integers("kernel_shape").size() != 2 ||
-          std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; }))
-        return {};
-      n.compiled = integer_max_pool();
-    }
+    if (!passes_u8(at)) return {};
+    auto x = integers_of(n.inputs[0]);
+    if (const auto before = carried_.find(n.inputs[0]); before != carried_.end()) x = {n.inputs[0], before->second};
+    if (!x || !ends_in(x->grid, n.outputs[0])) return {};
+    if (n.op_type == "MaxPool") n.compiled = integer_max_pool();
     n.inputs[0] = x->name;
-    take_in(n, q);
+    if (const int q = sole_reader(n.outputs[0], "QuantizeLinear"); q >= 0)
+      take_in(n, q);
+    else
+      carried_.emplace(n.outputs[0], x->grid);
     return n;
   }
 
@@ -241,7 +257,8 @@ class IntegerPlanner {
   const OnnxModel& model_;
   const OnnxGraph& g_;
   ValueFlow flow_;
-  std::set<size_t> gone_;  ///< nodes that became part of others
+  std::set<size_t> gone_;                  ///< nodes that became part of others
+  std::map<std::string, U8Grid> carried_;  ///< values that were f32 and are u8 now
 };
 
 }  // namespace

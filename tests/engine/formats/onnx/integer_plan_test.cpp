@@ -177,7 +177,7 @@ TEST_F(IntegerPlanTest, a_chain_stays_in_integers_through_its_pools) {
   chain.node(
       "MaxPool", {},
       {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"ceil_mode", int64_t{1}}});
-  chain.grid(0.04f, 0);
+  chain.node("Identity");
   chain.node("Flatten");
   chain.grid(0.04f, 0);
   chain.node("Gemm", chain.weights(normal_values({10, 8 * 5 * 5}, 2), 0, 0.04f, true), {{"transB", int64_t{1}}});
@@ -185,7 +185,7 @@ TEST_F(IntegerPlanTest, a_chain_stays_in_integers_through_its_pools) {
   const IntegerPlan plan = integer_plan(m);
   std::vector<std::string> ops;
   for (const OnnxNode& n : plan.model.graph.nodes) ops.push_back(n.op_type);
-  EXPECT_EQ(ops, (std::vector<std::string>{"QuantizeLinear", "Conv", "MaxPool", "Flatten", "Gemm"}));
+  EXPECT_EQ(ops, (std::vector<std::string>{"QuantizeLinear", "Conv", "MaxPool", "Identity", "Flatten", "Gemm"}));
   EXPECT_EQ(plan.text(), "integer nodes: 2 of 2");
   // A step of the convolution's grid goes through the product.
   const Tensor x = normal_values({4, 3, 9, 9}, 3), floats = contiguous(run_onnx(m, {x}).at(0)),
