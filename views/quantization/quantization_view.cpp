@@ -66,7 +66,7 @@ QWidget* QuantizationView::make_layers(QWidget* parent) {
   bar->add(said_, 1);
   box->addWidget(bar);
   list_ = new TableList(page);
-  list_->setObjectName("quantization.table");
+  list_->setObjectName("quantization.layers");
   list_->setAccessibleName(tr("What fewer bits did to each layer"));
   list_->say_when_empty(tr("Nothing was exported in fewer bits yet."));
   list_->on_select = [this](const Selection& s) { bench_.select(s); };

@@ -29,6 +29,7 @@
 #include "tests/views/shell/window_fixture.h"
 #include "views/frame/table_list.h"
 #include "views/frame/view.h"
+#include "views/frame/widgets.h"
 #include "views/report/report.h"
 
 namespace tenon::views {
@@ -192,7 +193,7 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
   ASSERT_NE(banner_action(), nullptr);
   click(banner_action(), banner_action()->rect().center());
   settle();
-  auto* list = part<TableList>("quantization.table");
+  auto* list = part<TableList>("quantization.layers");
   ASSERT_TRUE(list->isVisible());
   ASSERT_EQ(list->shown_rows(), 3);
   click(list->viewport(), list->visualRect(list->model()->index(0, 0)).center());
@@ -210,12 +211,14 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
 TEST_F(Finish, every_export_in_fewer_bits_is_drawn_and_the_chosen_one_is_written) {
   ASSERT_TRUE(window_->commands().run("view.quantization"));
   settle();
-  press("quantization.measure");
+  View* view = window_->view("quantization");
+  auto* measure = view->findChild<EmptyState*>()->findChild<QPushButton*>();
+  ASSERT_TRUE(measure->isVisible());
+  click(measure, measure->rect().center());
   until([&] { return bench_->quantize_plan() && bench_->quantize_plan()->complete; });
   settle();
   EXPECT_TRUE(problems_.empty());
   ASSERT_EQ(bench_->quantize_plan()->points.size(), 1u + 4 * 3) << "three layers: none, one, two in f32";
-  View* view = window_->view("quantization");
   ASSERT_TRUE(view->canvas() && view->canvas()->isVisible());
   EXPECT_FALSE(part<QToolButton>("quantization.export")->isEnabled());
   // The smallest file is not the one in f32.
@@ -223,8 +226,8 @@ TEST_F(Finish, every_export_in_fewer_bits_is_drawn_and_the_chosen_one_is_written
   settle();
   EXPECT_TRUE(part<QToolButton>("quantization.export")->isEnabled());
   const QString onnx = dir_.filePath("chosen.onnx");
-  press("quantization.export");
   answer(onnx);
+  press("quantization.export");
   until([&] { return bench_->quantized() != nullptr; });
   settle();
   size_t least = SIZE_MAX;
