@@ -9,6 +9,7 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "app/cli/remarks.h"
+#include "core/error.h"
 #include "core/file.h"
 #include "engine/templates/templates.h"
 #include "engine/train/model_fit.h"
