@@ -109,7 +109,8 @@ TEST_F(QuantizedSpirals, what_is_asked_wrongly_is_told_and_nothing_is_written) {
 TEST_F(QuantizedSpirals, a_run_that_learnt_with_few_bits_loses_less_to_them) {
   // Ranges alone, taken while it trained in f32 to its end, against 700 of 1,000 steps on the grids.
   const std::string bits = "quantize weight_bits=3 activation_bits=4 momentum=0.9 after=";
-  for (const std::string seed : {"0", "1"}) {
+  double lost = 0, recovered = 0;  // shares of right answers, of all seeds: one alone may be lucky
+  for (const std::string seed : {"0", "1", "2", "3"}) {
     train("after" + seed, {{"seed", seed}, {"callbacks", bits + "1000"}}, 1000);
     train("while" + seed, {{"seed", seed}, {"callbacks", bits + "300"}}, 1000);
     const auto report = [&](const std::string& name) {
@@ -117,14 +118,17 @@ TEST_F(QuantizedSpirals, a_run_that_learnt_with_few_bits_loses_less_to_them) {
       return exported(to(formats::Precision::int8_static));
     };
     const QuantizeReport after = report("after"), during = report("while");
-    EXPECT_GE(after.lost, 1) << after.text();
-    // Of what the model in f32 loses at least half is left to it.
-    EXPECT_GE(during.after.value, after.after.value + after.lost / 200) << during.text() << "\n" << after.text();
+    lost += after.before.value - after.after.value;
+    recovered += during.after.value - after.after.value;
     EXPECT_NE(during.text().find("(grids of the training: weights in 3 bits, activations in 4)"), std::string::npos)
         << during.text();
     EXPECT_NE(formats::load_onnx(dir / "q.onnx").doc.find("grids of the training"), std::string::npos);
     EXPECT_EQ(during.layers.size(), 3u);
   }
+  EXPECT_GE(lost, 0.02) << "or there is nothing to win back";
+  EXPECT_GE(recovered, lost / 2);
+  RecordProperty("lost", std::to_string(lost));
+  RecordProperty("recovered", std::to_string(recovered));
 }
 
 TEST_F(QuantizedSpirals, the_plan_has_every_precision_and_marks_what_nothing_beats) {
