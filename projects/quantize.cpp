@@ -7,50 +7,15 @@
 
 #include "core/error.h"
 #include "core/state.h"
-#include "engine/data/dataset.h"
 #include "engine/formats/onnx/quantization_damage.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/tensor_difference.h"
 #include "projects/finish.h"
-#include "projects/graph_exports.h"
+#include "projects/quantizable.h"
 #include "tracing/analyses/finding.h"
 
 namespace tenon::projects {
 namespace {
-
-constexpr int64_t kBatch = 32;
-constexpr int64_t kDamageRows = 64;  ///< of the calibration's samples: every layer is run on them
-
-/// `count` samples, spread evenly over the set, in batches.
-std::vector<Tensor> spread_samples(const data::Dataset& set, int64_t count) {
-  count = std::min(count, set.size());
-  std::vector<Tensor> batches;
-  for (int64_t i = 0; i < count; i += kBatch) {
-    std::vector<int64_t> rows;
-    for (int64_t k = i; k < std::min(count, i + kBatch); ++k) rows.push_back(k * set.size() / count);
-    batches.push_back(data::fetch(set, std::move(rows)).x);
-  }
-  return batches;
-}
-
-Evaluation evaluated(TrainingSession& session, const formats::OnnxModel& model, const Progress& progress) {
-  return session.judge([&](const Tensor& x) { return formats::run_onnx(model, {x}).at(0); }, progress);
-}
-
-bool is_accuracy(const Judgement& j) { return j.name.ends_with("accuracy"); }
-
-/// What the damage is told in: what decides, of a text the loss for each byte.
-const Judgement& told_metric(const Evaluation& e) {
-  for (const Judgement& j : e.judgements)
-    if (j.name == "nats_per_byte") return j;
-  return e.decisive;
-}
-
-double lost_of(const Judgement& before, const Judgement& after) {
-  const double worse = before.higher_is_better ? before.value - after.value : after.value - before.value;
-  if (is_accuracy(before)) return 100 * worse;
-  return before.value == 0 ? 0 : 100 * worse / std::abs(before.value);
-}
 
 /// The model with all layers quantized but the `keep` most sensitive ones.
 struct Plan {
@@ -61,16 +26,16 @@ struct Plan {
 
 class Planner {
  public:
-  Planner(TrainingSession& session, const formats::Quantizer& quantizer, const std::vector<size_t>& sensitive_first,
+  Planner(const Quantizable& state, const formats::Quantizer& quantizer, const std::vector<size_t>& sensitive_first,
           const Progress& progress)
-      : session_(session), quantizer_(quantizer), order_(sensitive_first), progress_(progress) {}
+      : state_(state), quantizer_(quantizer), order_(sensitive_first), progress_(progress) {}
 
   Plan keeping(int64_t keep) const {
     Plan p;
     p.chosen.assign(order_.size(), true);
     for (int64_t i = 0; i < keep; ++i) p.chosen[order_[static_cast<size_t>(i)]] = false;
     p.model = quantizer_.quantized(p.chosen);
-    p.evaluation = evaluated(session_, p.model, progress_);
+    p.evaluation = state_.evaluated(p.model, progress_);
     return p;
   }
   /// With as few in f32 as the budget allows, from `least` on; found by halving, as if every layer that is kept helped.
@@ -91,7 +56,7 @@ class Planner {
   }
 
  private:
-  TrainingSession& session_;
+  const Quantizable& state_;
   const formats::Quantizer& quantizer_;
   const std::vector<size_t>& order_;
   const Progress& progress_;
@@ -118,6 +83,11 @@ std::vector<QuantizedLayer> quantized_layers(const formats::Quantizer& quantizer
   return out;
 }
 
+/// Two products of u8 and i8 leave 16 bits, of u8 and 7 bits they do not.
+bool saturates_without_vnni(const formats::Quantization& how) {
+  return how.precision == formats::Precision::int8_static && (!how.trained || how.trained->weight_bits == 8);
+}
+
 void check_options(const QuantizeOptions& o) {
   if (o.how.precision == formats::Precision::f32)
     throw Error::usage("f32 is no quantization", "int8-static, int8-dynamic, int8-weights or int4-weights");
@@ -133,17 +103,15 @@ int64_t QuantizeReport::kept() const {
                        [](const QuantizedLayer& l) { return l.precision == formats::Precision::f32; });
 }
 
-std::string QuantizeReport::lost_text() const {
-  if (lost == 0) return "nothing lost";
-  if (in_points) return fmt::format("{:.2f} points {}", std::abs(lost), lost > 0 ? "lost" : "gained");
-  return fmt::format("{:.2f} % {}", std::abs(lost), lost > 0 ? "worse" : "better");
-}
+std::string QuantizeReport::lost_text() const { return projects::lost_text(lost, in_points); }
 
 std::string QuantizeReport::text() const {
   using tracing::bytes_text;
   using tracing::count_text;
   std::string what = formats::name(options.how.precision);
-  if (options.how.precision == formats::Precision::int8_static)
+  if (options.how.trained)
+    what += " (" + grids_text(*options.how.trained) + ")";
+  else if (options.how.precision == formats::Precision::int8_static)
     what += fmt::format(" ({} over {} training samples)", options.how.calibration, count_text(options.samples));
   if (options.how.precision == formats::Precision::int4_weights)
     what += fmt::format(" (groups of {})", options.how.group);
@@ -154,6 +122,10 @@ std::string QuantizeReport::text() const {
                       metric_text(metric, before.value).substr(metric.size() + 1), lost_text(),
                       count_text(quantized.samples));
   if (kept()) text += fmt::format("\n{} of {} layers stay in f32", kept(), layers.size());
+  if (saturates_without_vnni(options.how))
+    text +=
+        "\non a processor without VNNI, ONNX Runtime adds pairs of products in 16 bits, which may saturate: measure "
+        "it there";
   if (verified) text += "\nverified: the file read back gives the same numbers";
   return text;
 }
@@ -161,32 +133,28 @@ std::string QuantizeReport::text() const {
 QuantizeReport export_quantized(Project& project, const RunInfo& run, int64_t step, const QuantizeOptions& options,
                                 const std::string& path, bool verify, const Progress& progress) {
   check_options(options);
-  const auto session = replay_to(project, run.id, step, progress);
+  const Quantizable state(project, run, step, options.samples, progress);
   const NoGrad off;
-  const formats::OnnxModel f32 = onnx_of(*session, run, export_doc(project, run, step));
-  formats::Quantizer quantizer(f32, options.how);
-  const std::vector<Tensor> samples = spread_samples(session->train_data(), options.samples),
-                            few = spread_samples(session->train_data(), std::min(options.samples, kDamageRows));
-  if (!quantizer.activations().empty()) quantizer.calibrate(samples, progress);
-
+  const formats::Quantizer quantizer = state.quantizer(options.how, progress);
   QuantizeReport r{.path = path, .run = run.name, .step = step, .options = options};
-  r.options.samples = std::min(options.samples, session->train_data().size());
-  r.f32 = evaluated(*session, f32, progress);
+  r.options.samples = state.samples();
+  r.options.how = quantizer.how();
+  r.f32 = state.evaluated(state.f32(), progress);
   r.before = told_metric(r.f32);
-  const std::vector<double> alone = formats::sensitivities(quantizer, few, progress);
+  const std::vector<double> alone = formats::sensitivities(quantizer, state.few(), progress);
   const std::vector<size_t> order = formats::least_first(alone);
-  const Planner planner(*session, quantizer, order, progress);
+  const Planner planner(state, quantizer, order, progress);
   const int64_t keep = std::min(options.keep, static_cast<int64_t>(order.size()));
   const Plan plan = options.budget ? planner.within(*options.budget, r.before, keep) : planner.keeping(keep);
   r.quantized = plan.evaluation;
   r.after = told_metric(r.quantized);
   r.lost = lost_of(r.before, r.after);
   r.in_points = is_accuracy(r.before);
-  r.layers = quantized_layers(quantizer, plan, alone, order, few);
+  r.layers = quantized_layers(quantizer, plan, alone, order, state.few());
   formats::save_onnx(path, plan.model);
   r.bytes = formats::onnx_size(plan.model);
-  r.bytes_f32 = formats::onnx_size(f32);
-  if (verify) verify_file(path, plan.model, few.front());
+  r.bytes_f32 = formats::onnx_size(state.f32());
+  if (verify) verify_file(path, plan.model, state.few().front());
   r.verified = verify;
   return r;
 }

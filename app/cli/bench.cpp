@@ -179,6 +179,7 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
                                                                     {"matmul", bench_matmul},
                                                                     {"mlp", mlp},
                                                                     {"op_cost", op_cost},
+                                                                    {"onnx", bench_onnx},
                                                                     {"open", bench_open},
                                                                     {"optimizer", bench_optimizer},
                                                                     {"pointwise", bench_pointwise},
@@ -187,8 +188,10 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
                                                                     {"tiny", tiny}};
   return all;
 }
-/// Not among those that run where none is named: the one writes a file of hundreds of megabytes, the other wants one.
-bool only_named(const std::string& workload) { return workload == "curves" || workload == "open"; }
+/// Those that want a file.
+bool of_file(const std::string& workload) { return workload == "onnx" || workload == "open"; }
+/// Not among those that run where none is named: `curves` writes a file of hundreds of megabytes.
+bool only_named(const std::string& workload) { return workload == "curves" || of_file(workload); }
 
 int bench(const Args& args) {
   Bench b;
@@ -198,6 +201,7 @@ int bench(const Args& args) {
   b.runs = args.integer("--runs", b.runs, 1);
   b.points = args.integer("--points", b.points, 1);
   b.project = args.text("--project");
+  b.against = args.text("--against");
   if (args.text("--device", "cpu") != "cpu")
     throw Error::usage("this build computes on the CPU only", "use --device cpu");
   set_num_threads(static_cast<int>(b.threads));
@@ -207,9 +211,11 @@ int bench(const Args& args) {
   std::vector<std::string> wanted;
   for (size_t i = 0; i < args.words(); ++i) {
     wanted.push_back(args.word(i));
-    if (args.word(i) != "open") continue;
+    if (!of_file(args.word(i))) continue;
     if (++i == args.words())
-      throw Error::usage("open needs a file", "tenon bench open FILE: a trace, a memory snapshot or a model file");
+      throw Error::usage(wanted.back() + " needs a file",
+                         wanted.back() == "onnx" ? "tenon bench onnx FILE.onnx"
+                                                 : "tenon bench open FILE: a trace, a memory snapshot or a model file");
     b.file = args.word(i);
   }
   for (const std::string& w : wanted)
@@ -225,7 +231,7 @@ int bench(const Args& args) {
 
 const bool registered_bench = register_command(
     {"bench",
-     "[WORKLOAD...] | open FILE",
+     "[WORKLOAD...] | open FILE | onnx FILE",
      0,
      64,
      {{"--threads", "N", "threads that compute; default every core"},
@@ -234,8 +240,10 @@ const bool registered_bench = register_command(
       {"--runs", "N", "of curves: runs in its project; default 5000"},
       {"--points", "N", "of curves: of each long run; default 100000"},
       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
+      {"--against", "FILE", "of onnx: another model, run in turns with it"},
       {"--json", "", "JSON lines on standard output"}},
-     "measures the engine on fixed workloads, and the window on a large project (curves) or file (open)",
+     "measures the engine on fixed workloads or on a model file (onnx), and the window on a large project (curves) or "
+     "file (open)",
      bench});
 
 }  // namespace

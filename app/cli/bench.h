@@ -24,7 +24,8 @@ struct Bench {
   bool json = false;
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   std::string project;                    ///< its file; empty: one that goes when it was measured
-  std::string file;                       ///< of `open`
+  std::string file;                       ///< of `open` and `onnx`
+  std::string against;                    ///< of `onnx`: another model; empty: none
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const;
 
@@ -78,6 +79,8 @@ void bench_checkpoint(const Bench& b);
 
 /// A project of many runs, some of them long: made, opened, filtered, and its curves drawn.
 void bench_curves(const Bench& b);
+/// A model file as `tenon exec` runs it, beside itself without integers and beside another one, in turns.
+void bench_onnx(const Bench& b);
 /// A large trace, snapshot or model file in the window: opened, flown through, opened again.
 void bench_open(const Bench& b);
 

@@ -9,6 +9,7 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "app/cli/remarks.h"
+#include "core/error.h"
 #include "core/file.h"
 #include "engine/templates/templates.h"
 #include "engine/train/model_fit.h"
@@ -122,7 +123,7 @@ std::vector<std::string> change_project(const Args& args) {
   if (args.has("--take")) {
     const std::string path = std::filesystem::absolute(args.text("--take")).string();
     const Recipe before = Recipe::from_json(project->recipe());
-    const Recipe recipe = with_own_data(before, path).recipe;
+    const Recipe recipe = with_own_data(before, path, pairs_of(args, "--set")).recipe;
     project->set_recipe(recipe.to_json());
     std::string with_it;
     for (const char* key : {"loss.type", "data.batch_size"})
@@ -215,7 +216,7 @@ const bool registered_data = register_command(
       {"--begin", "TEMPLATE", "the template's model, for these data, takes the place of the project's"},
       {"--quick", "", "only opens the data: does not read every sample"},
       {"--rows", "N", "lists the first samples of each split, with the file and the place each comes from"},
-      {"--set", "KEY=VALUE", "a key of the recipe, such as data.dir; may be repeated"},
+      {"--set", "KEY=VALUE", "a key of the recipe, such as data.dir; with --take it stays; may be repeated"},
       {"--transforms", "ROW", "a sample of the training set as it is and behind each transform, instead"},
       {"--test", "", "with --transforms: of the test split, where nothing is random"},
       {"--epoch", "N", "with --transforms: the epoch, from 0, in which it is drawn"},

@@ -140,7 +140,8 @@ int exec(const Args& args) {
   use_threads(args);
   catch_interrupts();
   Bar bar("running");
-  const views::ModelRun run = views::run_model(model, feeds, bar.progress());
+  const views::ModelRun run = views::run_model(
+      model, feeds, bar.progress(), args.has("--no-integer") ? views::Quantized::floats : views::Quantized::integers);
   bar.clear();
   if (run.stopped) throw Error("the run was stopped");
   if (!run.ok()) throw Error(run.error, run.hint);
@@ -196,6 +197,7 @@ const bool registered_model_files[] = {
                         "of an input that is filled (sizes that the model leaves open are 1); may be repeated"},
                        {"--output", "DIR|FILE", "where the outputs go: a folder, or one file, .npz or .safetensors"},
                        {"--pb", "", "write ONNX tensors instead of .npy"},
+                       {"--no-integer", "", "of a quantized model (QDQ): compute in f32 what integers would do"},
                        kThreads,
                        kJson},
                       "runs a model, .onnx or .pt2, on inputs from files or a seed, and says what comes out",

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
+#include "projects/quantize_plan.h"
 #include "views/quantization/quantization_table.h"
 
 namespace tenon::app {
@@ -62,7 +63,10 @@ nlohmann::json report_json(const projects::QuantizeReport& r) {
                       {r.in_points ? "lost_points" : "lost_percent", json_number(r.lost)},
                       {"kept", r.kept()},
                       {"layers", nlohmann::json::array()}};
-  if (how.precision == formats::Precision::int8_static) j["calibration"] = how.calibration;
+  if (how.trained)
+    j["trained_grids"] = {{"weight_bits", how.trained->weight_bits}, {"activation_bits", how.trained->activation_bits}};
+  else if (how.precision == formats::Precision::int8_static)
+    j["calibration"] = how.calibration;
   if (how.precision == formats::Precision::int4_weights)
     j["group"] = how.group;
   else
@@ -78,12 +82,56 @@ nlohmann::json report_json(const projects::QuantizeReport& r) {
   return j;
 }
 
+nlohmann::json plan_point_json(const projects::QuantizePlan& plan, const projects::PlanPoint& p,
+                               const std::string& project) {
+  return {{"precision", formats::name(p.precision)},
+          {"kept", p.kept},
+          {"bytes", p.bytes},
+          {plan.metric, json_number(p.metric.value)},
+          {plan.in_points ? "lost_points" : "lost_percent", json_number(p.lost)},
+          {"ms", json_number(plan.ms(p))},
+          {"front", p.front},
+          {"command", plan.command(project, p)}};
+}
+
+/// Every way to export the model in fewer bits, and what it would cost; nothing is written.
+int plan_fewer_bits(const Args& args) {
+  for (const char* option : {"-o", "--per-tensor", "--group", "--budget", "--verify"})
+    if (args.has(option))
+      throw Error::usage(std::string(option) + " is not of --quantize plan, which writes nothing",
+                         "Its table says the command that writes each file.");
+  const projects::QuantizePlanOptions usual;
+  const projects::QuantizePlanOptions options{args.integer("--samples", usual.samples, 1),
+                                              args.text("--calibration", usual.calibration),
+                                              args.integer("--keep", usual.most_kept, 0)};
+  const auto project = open_to_read(args.word(0));
+  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
+  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
+  use_threads(args);
+  catch_interrupts();
+  Bar bar("quantizing");
+  const projects::QuantizePlan plan = projects::quantize_plan(*project, run, step, options, {}, bar.progress());
+  bar.clear();
+  if (args.json()) {
+    for (const projects::PlanPoint& p : plan.points) print_json(plan_point_json(plan, p, args.word(0)));
+    return 0;
+  }
+  print(fmt::format("{} at step {}{}\n\n", run.name, count_text(step),
+                    plan.complete ? "" : ": stopped, the rest was not measured"));
+  print_table(views::plan_table(plan));
+  print("\nOn the front (*) no other is as good, as small and as fast. The files are made by:\n");
+  for (const projects::PlanPoint& p : plan.points)
+    if (p.front) print("  " + plan.command(args.word(0), p) + "\n");
+  return 0;
+}
+
 }  // namespace
 
 const std::vector<Option>& quantize_options() {
   static const auto& all = *new std::vector<Option>{
       {"--quantize", "PRECISION",
-       "onnx in fewer bits: int8-static, int8-dynamic, int8-weights or int4-weights; says what it costs"},
+       "onnx in fewer bits: int8-static, int8-dynamic, int8-weights or int4-weights; says what it costs. plan: writes "
+       "nothing, and says for each of them, with 0 to N layers in f32 (--keep, 3), how good, small and fast it is"},
       {"--calibration", calibration_names(), "how int8-static chooses the range of activations (mse)"},
       {"--samples", "N", "training samples to calibrate and to measure layers by (256)"},
       {"--per-tensor", "", "one scale a weight instead of one a channel"},
@@ -95,6 +143,7 @@ const std::vector<Option>& quantize_options() {
 }
 
 int export_in_fewer_bits(const Args& args) {
+  if (args.text("--quantize") == "plan") return plan_fewer_bits(args);
   const std::string path = args.required("-o");
   if (args.text("--format", "onnx") != "onnx")
     throw Error::usage("--quantize is of the format onnx alone", "Say --format onnx.");

@@ -21,17 +21,9 @@ double image_flops(const ConvShape& s) {
   return 2.0 * static_cast<double>(weight_count(s)) * static_cast<double>(s.oh * s.ow);
 }
 
-/// Images a piece: about 16 MFLOP, at most 8 images, and no remainder where a divisor of the batch is near.
-int64_t batch_cut(const ConvShape& s) {
-  int64_t want = std::clamp<int64_t>(static_cast<int64_t>(1.6e7 / image_flops(s)), 1, 8);
-  for (int64_t g = want; g * 2 > want; --g)
-    if (s.n % g == 0) return g;
-  return want;
-}
-
 /// Weight gradients need one partial result a piece: at most 8 pieces.
 int64_t weights_cut(const ConvShape& s) {
-  return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(batch_cut(s), s.n));
+  return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(conv_batch_cut(s), s.n));
 }
 
 int64_t packed_count(const ConvShape& s, ConvPass pass) {
@@ -111,6 +103,13 @@ void each_product(const ConvShape& s, const F& f) {
 
 }  // namespace
 
+int64_t conv_batch_cut(const ConvShape& s) {
+  int64_t want = std::clamp<int64_t>(static_cast<int64_t>(1.6e7 / image_flops(s)), 1, 8);
+  for (int64_t g = want; g * 2 > want; --g)
+    if (s.n % g == 0) return g;
+  return want;
+}
+
 template <>
 size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass) {
   Room room;
@@ -118,7 +117,7 @@ size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass) {
   if (pass == ConvPass::backward_weights)
     PartialWeights(s, room);
   else
-    Packed(s, pass, batch_cut(s), room);
+    Packed(s, pass, conv_batch_cut(s), room);
   return room.used();
 }
 template <>
@@ -129,7 +128,7 @@ size_t conv2d_workspace<double>(const ConvShape&, ConvPass) {
 template <>
 void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y, void* memory) {
   if (s.n == 0) return;
-  int64_t grain = batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
+  int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
   Room room(memory);
   const Packed packed(s, ConvPass::forward, grain, room);
   packed.pack(w);
@@ -141,7 +140,7 @@ void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, c
 template <>
 void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx, void* memory) {
   if (s.n == 0) return;
-  int64_t grain = batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
+  int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
   Room room(memory);
   const Packed packed(s, ConvPass::backward_data, grain, room);
   packed.pack(w);

@@ -7,6 +7,9 @@ namespace tenon::kernels {
 // batch is cut by a rule of the shape; weight gradients are added up over those pieces in order, so the bits do not
 // depend on the number of threads.
 
+/// Images a piece: about 16 MFLOP, at most 8 images, and no remainder where a divisor of the batch is near.
+int64_t conv_batch_cut(const ConvShape& s);
+
 /// Bytes that a pass works in: `room` of the functions below. What oneDNN's primitives keep for themselves is not in
 /// it.
 template <class T>

@@ -4,50 +4,38 @@
 
 #include <cstring>
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
 
 #include "core/error.h"
+#include "engine/kernels/dnnl_engine.h"
 
 namespace tenon::kernels {
-namespace {
-
-using dnnl::memory;
-using Tag = memory::format_tag;
-constexpr auto kF32 = memory::data_type::f32;
 
 // Note [oneDNN and threads]
 // oneDNN divides work by the number of OpenMP threads it sees, reductions included, so its bits would change with it.
 // Every thread that gets here tells OpenMP once that it has no others; pieces and the order in which partial results
 // are added are ours. OpenMP keeps this setting per calling thread, so nothing else in the process is affected.
-void alone() {
+void dnnl_alone() {
   thread_local bool told = false;
   if (told) return;
   omp_set_num_threads(1);
   told = true;
 }
-
-dnnl::engine& engine() {
+dnnl::engine& dnnl_engine() {
   static auto* e = new dnnl::engine(dnnl::engine::kind::cpu, 0);  // leaked: threads may outlive statics
   return *e;
 }
-dnnl::stream& stream() {
-  thread_local dnnl::stream s(engine());
+dnnl::stream& dnnl_stream() {
+  thread_local dnnl::stream s(dnnl_engine());
   return s;
 }
 
-template <class F>
-auto guarded(const char* what, const F& f) {
-  alone();
-  try {
-    return f();
-  } catch (const dnnl::error& e) {
-    throw Error(
-        std::string(what) + " in oneDNN: " + e.what() + " (status " + std::to_string(static_cast<int>(e.status)) + ")",
-        e.status == dnnl_out_of_memory ? "use a smaller batch" : "");
-  }
-}
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+constexpr auto kF32 = memory::data_type::f32;
 
 struct Key {
   ConvShape s;
@@ -88,27 +76,27 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
       s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad,
                          pad)
              : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
-      engine());
+      dnnl_engine());
   if (pass == ConvPass::forward) {
     c->packed = forward.weights_desc();
     c->primitive = fwd(forward);
   } else if (pass == ConvPass::backward_data) {
     using bwd = dnnl::convolution_backward_data;
-    bwd::primitive_desc pd(bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad), engine(), forward);
+    bwd::primitive_desc pd(bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad), dnnl_engine(), forward);
     c->packed = pd.weights_desc();
     c->primitive = bwd(pd);
   } else {
     using bwd = dnnl::convolution_backward_weights;
     bwd::primitive_desc pd(s.bias ? bwd::desc(direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
                                   : bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad),
-                           engine(), forward);
+                           dnnl_engine(), forward);
     c->packed = pd.diff_weights_desc();
     c->primitive = bwd(pd);
   }
-  c->m_src = memory(c->src, engine(), nullptr);
-  c->m_dst = memory(c->dst, engine(), nullptr);
-  c->m_packed = memory(c->packed, engine(), nullptr);
-  if (s.bias) c->m_bias = memory(c->bias, engine(), nullptr);
+  c->m_src = memory(c->src, dnnl_engine(), nullptr);
+  c->m_dst = memory(c->dst, dnnl_engine(), nullptr);
+  c->m_packed = memory(c->packed, dnnl_engine(), nullptr);
+  if (s.bias) c->m_bias = memory(c->bias, dnnl_engine(), nullptr);
   return c;
 }
 
@@ -125,16 +113,16 @@ Conv& conv(const ConvShape& s, ConvPass pass) {
 }
 
 void reorder(const memory::desc& from, const void* a, const memory::desc& to, void* b, dnnl::reorder& cached) {
-  memory ma(from, engine(), const_cast<void*>(a)), mb(to, engine(), b);
+  memory ma(from, dnnl_engine(), const_cast<void*>(a)), mb(to, dnnl_engine(), b);
   if (!cached) cached = dnnl::reorder(ma, mb);
-  cached.execute(stream(), ma, mb);
+  cached.execute(dnnl_stream(), ma, mb);
 }
 
 }  // namespace
 
 void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                int64_t ldb, float beta, float* c, int64_t ldc) {
-  alone();
+  dnnl_alone();
   dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
   if (status != dnnl_success)
     throw Error("product [" + std::to_string(m) + ", " + std::to_string(k) + "] x [" + std::to_string(k) + ", " +
@@ -142,33 +130,33 @@ void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a
 }
 
 size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass) {
-  return guarded("convolution", [&] { return conv(s, pass).packed.get_size(); });
+  return dnnl_guarded("convolution", [&] { return conv(s, pass).packed.get_size(); });
 }
 
 bool dnnl_conv_same_weights(const ConvShape& a, const ConvShape& b, ConvPass pass) {
   if (a == b) return true;
-  return guarded("convolution", [&] {
+  return dnnl_guarded("convolution", [&] {
     const memory::desc first = conv(a, pass).packed;  // a copy: making the second may empty the cache
     return first == conv(b, pass).packed;
   });
 }
 
 void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const float* plain, float* packed) {
-  guarded("convolution weights", [&] {
+  dnnl_guarded("convolution weights", [&] {
     Conv& c = conv(s, pass);
     reorder(c.plain, plain, c.packed, packed, c.pack);
   });
 }
 
 void dnnl_conv_unpack(const ConvShape& s, ConvPass pass, const float* packed, float* plain) {
-  guarded("convolution weights", [&] {
+  dnnl_guarded("convolution weights", [&] {
     Conv& c = conv(s, pass);
     reorder(c.packed, packed, c.plain, plain, c.unpack);
   });
 }
 
 void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y) {
-  guarded("convolution", [&] {
+  dnnl_guarded("convolution", [&] {
     Conv& c = conv(s, ConvPass::forward);
     c.m_src.set_data_handle(const_cast<float*>(x));
     c.m_packed.set_data_handle(const_cast<float*>(packed));
@@ -179,23 +167,23 @@ void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, 
       c.m_bias.set_data_handle(const_cast<float*>(bias));
       args.emplace(DNNL_ARG_BIAS, c.m_bias);
     }
-    c.primitive.execute(stream(), args);
+    c.primitive.execute(dnnl_stream(), args);
   });
 }
 
 void dnnl_conv_backward_data(const ConvShape& s, const float* gy, const float* packed, float* gx) {
-  guarded("convolution backward data", [&] {
+  dnnl_guarded("convolution backward data", [&] {
     Conv& c = conv(s, ConvPass::backward_data);
     c.m_dst.set_data_handle(const_cast<float*>(gy));
     c.m_packed.set_data_handle(const_cast<float*>(packed));
     c.m_src.set_data_handle(gx);
-    c.primitive.execute(stream(),
+    c.primitive.execute(dnnl_stream(),
                         {{DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DIFF_SRC, c.m_src}});
   });
 }
 
 void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float* gy, float* packed_gw, float* gbias) {
-  guarded("convolution backward weights", [&] {
+  dnnl_guarded("convolution backward weights", [&] {
     Conv& c = conv(s, ConvPass::backward_weights);
     c.m_src.set_data_handle(const_cast<float*>(x));
     c.m_dst.set_data_handle(const_cast<float*>(gy));
@@ -206,7 +194,7 @@ void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float*
       c.m_bias.set_data_handle(gbias);
       args.emplace(DNNL_ARG_DIFF_BIAS, c.m_bias);
     }
-    c.primitive.execute(stream(), args);
+    c.primitive.execute(dnnl_stream(), args);
   });
 }
 

@@ -4,9 +4,9 @@
 
 namespace tenon::kernels {
 
-// oneDNN behind plain pointers; dnnl.cpp is the only file that knows its headers. Note [oneDNN and threads] is there:
-// everything here runs on the calling thread alone. Callers cut the work by a rule of its sizes and run the pieces
-// under parallel_for.
+// oneDNN behind plain pointers; dnnl.cpp and int8_conv.cpp are the only files that know its headers. Note [oneDNN and
+// threads] is in dnnl.cpp: everything here runs on the calling thread alone. Callers cut the work by a rule of its
+// sizes and run the pieces under parallel_for.
 
 /// One piece of a product on this thread; the arguments of gemm().
 void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,

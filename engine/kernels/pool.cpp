@@ -98,6 +98,28 @@ void window_max(const Taps<const T>& taps, int64_t c, bool more, T* y, Index* in
   }
 }
 
+/// The same of u8 alone; 0 where there is no tap.
+void window_max_u8(const Taps<const uint8_t>& taps, int64_t c, bool more, uint8_t* y) {
+  typedef uint8_t Bytes __attribute__((vector_size(32)));
+  constexpr int64_t L = sizeof(Bytes);
+  int64_t j = 0;
+  for (; j + L <= c; j += L) {
+    Bytes best{};
+    if (more) std::memcpy(&best, y + j, sizeof best);
+    for (int t = 0; t < taps.count; ++t) {
+      Bytes v;
+      std::memcpy(&v, taps.at[t] + j, sizeof v);
+      best = v > best ? v : best;
+    }
+    std::memcpy(y + j, &best, sizeof best);
+  }
+  for (; j < c; ++j) {
+    uint8_t best = more ? y[j] : 0;
+    for (int t = 0; t < taps.count; ++t) best = std::max(best, taps.at[t][j]);
+    y[j] = best;
+  }
+}
+
 /// Every tap gets the gradient where it won, 0 (or, with `add`, nothing) elsewhere.
 template <class T, class Index>
 void scatter(const Taps<T>& taps, int64_t c, bool add, const T* from, const Index* won) {
@@ -151,6 +173,28 @@ void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index) {
           taps.number[taps.count++] = number;
         });
         window_max(taps, s.c, more, y + out, index + out);
+      }
+    }
+  });
+}
+
+void max_pool2d_u8(const PoolShape& s, const uint8_t* x, uint8_t* y) {
+  parallel_for(s.n * s.oh, pool_grain(s), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const uint8_t* image = x + row / s.oh * s.ih * s.iw * s.c;
+      for (int64_t ox = 0; ox < s.ow; ++ox) {
+        uint8_t* out = y + (row * s.ow + ox) * s.c;
+        Taps<const uint8_t> taps;
+        bool more = false;
+        each_window_tap(s, row % s.oh, ox, [&](int32_t, int64_t at) {
+          if (taps.count == Taps<const uint8_t>::kMost) {
+            window_max_u8(taps, s.c, more, out);
+            more = true;
+            taps.count = 0;
+          }
+          taps.at[taps.count++] = image + at * s.c;
+        });
+        window_max_u8(taps, s.c, more, out);
       }
     }
   });

@@ -13,6 +13,8 @@ struct PoolShape {
 /// at most 255 taps, else int32_t.
 template <class T, class Index>
 void max_pool2d_forward(const PoolShape& s, const T* x, T* y, Index* index);
+/// The largest of u8 alone; 0 where a window touches nothing of the image.
+void max_pool2d_u8(const PoolShape& s, const uint8_t* x, uint8_t* y);
 /// Every output's gradient goes to the input that won; gx is written whole.
 template <class T, class Index>
 void max_pool2d_backward(const PoolShape& s, const T* gy, const Index* index, T* gx);

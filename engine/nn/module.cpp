@@ -212,6 +212,31 @@ void Module::bake(const std::string& name) {
   frozen_->valid = false;
 }
 
+void Module::stand_in(const std::string& name, std::function<Tensor(const Tensor& parameter)> compute) {
+  const auto found =
+      std::find_if(parameters_.begin(), parameters_.end(), [&](const Entry& e) { return e.name == name; });
+  if (found == parameters_.end() || found->owned) throw Error(describe() + " has no plain parameter \"" + name + "\"");
+  const auto owned = std::make_shared<Tensor>(*found->at);
+  derived_.push_back(
+      {name, found->at, {name}, [owned, compute = std::move(compute)](bool) { return compute(*owned); }});
+  found->at = owned.get();
+  found->owned = owned;
+  frozen_ = std::make_shared<Frozen>();
+}
+
+void Module::end_stand_in(const std::string& name) {
+  const auto found = std::find_if(derived_.begin(), derived_.end(), [&](const Derived& d) { return d.name == name; });
+  const auto entry =
+      std::find_if(parameters_.begin(), parameters_.end(), [&](const Entry& e) { return e.name == name; });
+  if (found == derived_.end() || entry == parameters_.end())
+    throw Error(describe() + " has nothing in the place of \"" + name + "\"");
+  *found->at = *entry->owned;
+  entry->at = found->at;
+  entry->owned.reset();
+  derived_.erase(found);
+  frozen_->valid = false;
+}
+
 bool Module::reparametrized(const std::string& name) const {
   return std::any_of(derived_.begin(), derived_.end(), [&](const Derived& d) { return d.name == name; });
 }

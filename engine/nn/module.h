@@ -83,7 +83,11 @@ class Module {
   /// parametrize.h for those in use, and Note [Derived parameters] for when it is computed.
   void reparametrize(const std::string& name, std::vector<Named> parameters, std::vector<Named> buffers,
                      std::function<Tensor(bool training)> compute);
-  /// Ends that: the value as it is now becomes a parameter again.
+  /// The same of the parameter itself, which stays what it is: for every forward() the module's tensor is
+  /// compute(parameter). end_stand_in() ends it.
+  void stand_in(const std::string& name, std::function<Tensor(const Tensor& parameter)> compute);
+  void end_stand_in(const std::string& name);
+  /// Ends reparametrize(): the value as it is now becomes a parameter again.
   void bake(const std::string& name);
   bool reparametrized(const std::string& name) const;
 

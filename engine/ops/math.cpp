@@ -1,6 +1,7 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/op/parametric.h"
 #include "engine/op/pointwise.h"
 #include "engine/ops/pointwise.h"
 
@@ -236,6 +237,9 @@ OP_UNARY_ANY(sign, "Sign", sc::sign(x), g* T(0), apart_from_zero(-2, 2, 0.1))
 OP_UNARY_ANY(floor, "Floor", sc::floor(x), g* T(0), in(0.1, 0.9))
 OP_UNARY_ANY(ceil, "Ceil", sc::ceil(x), g* T(0), in(0.1, 0.9))
 OP_UNARY_ANY(round, "Round", sc::round(x), g* T(0), in(0.6, 1.4))
+// Its gradient takes it for a straight line between the ends, where finite differences see stairs: they hold outside.
+OP_PARAMETRIC(straight_round, "", sc::select(sc::round(x) < a, a, sc::select(sc::round(x) > b, b, sc::round(x))),
+              sc::select(x >= a - T(0.5), sc::select(x <= b + T(0.5), g, T(0)), T(0)), in(2, 3), -1, 1, (void)o)
 OP_UNARY_ANY(trunc, "", sc::trunc(x), g* T(0), in(0.1, 0.9))
 OP_UNARY(frac, "", x - sc::trunc(x), g, in(0.1, 0.9))
 OP_UNARY(exp2, "", sc::exp2(x), g* y* T(0.69314718055994531), in(-2, 2))
@@ -384,6 +388,21 @@ Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max) {
   if (max) y = where(gt(y, max), max, y);
   return y;
 }
+namespace {
+const bool straight_round_decomposes = [] {
+  Register<pointwise::Parametric<straight_round_formula>>::def().decompose = [](const void* attrs,
+                                                                                const std::vector<Tensor>& in) {
+    const auto& p = *static_cast<const pointwise::ParametricAttrs*>(attrs);
+    return minimum(maximum(round(in[0]), p.a), p.b);
+  };
+  return true;
+}();
+}  // namespace
+
+Tensor fake_quantize(const Tensor& x, const Tensor& scale, double lo, double hi) {
+  return mul(straight_round_with(div(x, scale), lo, hi), scale);
+}
+
 Tensor clamp(const Tensor& x, double min, double max) {
   return clamp(x, min == -INFINITY ? Tensor() : scalar_like(min, x), max == INFINITY ? Tensor() : scalar_like(max, x));
 }

@@ -108,6 +108,10 @@ Tensor isfinite(const Tensor& x);
 Tensor logical_not(const Tensor& x);
 Tensor bitwise_not(const Tensor& x);  // of bool: not
 
+/// To the nearest multiple of `scale` between lo and hi times it. Its gradient goes straight through, as if nothing
+/// were rounded, and is 0 beyond the ends: Bengio, Léonard & Courville (2013). None reaches `scale`.
+Tensor fake_quantize(const Tensor& x, const Tensor& scale, double lo, double hi);
+
 /// The derivative of order n of digamma: n = 0 is digamma itself.
 Tensor polygamma(int64_t n, const Tensor& x);
 Tensor digamma(const Tensor& x);

@@ -233,6 +233,16 @@ std::vector<const Callback*> CallbackList::members() const {
   return all;
 }
 
+bool CallbackList::attach(const std::shared_ptr<nn::Module>& model) {
+  bool any = false;
+  for (const Item& i : all_) any |= i.it->attach(model);
+  return any;
+}
+
+void CallbackList::detach() {
+  for (const Item& i : all_) i.it->detach();
+}
+
 bool CallbackList::changes_gradients() const {
   return std::any_of(all_.begin(), all_.end(), [](const Item& i) { return i.def->moment == Moment::gradients; });
 }

@@ -26,6 +26,10 @@ struct ModelSpec;
 struct TaskView;
 namespace nn {
 struct Named;
+class Module;
+}  // namespace nn
+namespace formats {
+struct TrainedGrids;
 }
 
 /// When a callback acts, in the order of a step.
@@ -48,6 +52,11 @@ const char* moment_text(Moment m);
 class Callback {
  public:
   virtual ~Callback() = default;
+  /// The model that is trained, once, before the first step: one that changes what layers compute hooks into them, and
+  /// leaves them as they were when it goes. True: it did, which several processes cannot share.
+  virtual bool attach(const std::shared_ptr<nn::Module>& /*model*/) { return false; }
+  /// Leaves the layers as they were.
+  virtual void detach() {}
   /// Gradients of the whole batch are in the parameters that are trained; steps count from 1. Only for a step that will
   /// be written. One whose moment is `gradients` may change them. Some parameters may have no gradient.
   virtual void on_gradients(const std::vector<nn::Named>& /*trained*/, int64_t /*step*/) {}
@@ -58,6 +67,8 @@ class Callback {
   virtual std::string on_evaluation(const Evaluation&, int64_t /*step*/) { return {}; }
   /// Numbers that a run records behind every step, by the name of the metric.
   virtual std::vector<std::pair<std::string, double>> figures() const { return {}; }
+  /// The grids that a quantized model takes from it; null: it has none (yet).
+  virtual const formats::TrainedGrids* trained_grids() const { return nullptr; }
   /// What later steps depend on; null for one that keeps nothing.
   virtual nlohmann::json state() const;
   /// Throws Error for a state that is not its own.
@@ -132,6 +143,9 @@ class CallbackList {
   /// Throws Error (usage) for a name or a setting that is none, and for what does not fit the run.
   CallbackList(const Recipe& recipe, const CallbackRun& run);
   bool empty() const { return all_.empty(); }
+  /// Callback::attach() and detach() of all.
+  bool attach(const std::shared_ptr<nn::Module>& model);
+  void detach();
   std::vector<const Callback*> members() const;
   /// Whether one of them may change gradients.
   bool changes_gradients() const;

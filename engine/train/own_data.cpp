@@ -61,18 +61,25 @@ void suit_to_data(Recipe& recipe, const data::Dataset& train) {
       static_cast<int64_t>(std::bit_floor(std::max(static_cast<uint64_t>(samples) / kBatches, uint64_t{1}))));
 }
 
-OwnData with_own_data(const Recipe& recipe, const std::string& path) {
-  OwnData own{recipe, {}};
-  Recipe& r = own.recipe;
+Recipe naming_data(const Recipe& recipe, const std::string& path) {
+  Recipe r = recipe;
   const std::string kind = data::recognised_dataset(path);
   if (kind != r.text("data.dataset")) {
     forget_kind(r);
     r.set("data.dataset", kind);
   }
   r.set("data.dir", path);
-  own.split = open_as_told_or_plainly(r);
-  for (const Attr& a : own.split.found) r.set_value("data." + a.name, a.value);
-  suit_to_data(r, *own.split.train);
+  return r;
+}
+
+OwnData with_own_data(const Recipe& recipe, const std::string& path,
+                      const std::vector<std::pair<std::string, std::string>>& settings) {
+  OwnData own{naming_data(recipe, path), {}};
+  for (const auto& [key, text] : settings) own.recipe.set(key, text);
+  for (const auto& [key, text] : settings) own.recipe.check_used(key);
+  own.split = settings.empty() ? open_as_told_or_plainly(own.recipe) : open_data(own.recipe);
+  for (const Attr& a : own.split.found) own.recipe.set_value("data." + a.name, a.value);
+  suit_to_data(own.recipe, *own.split.train);
   return own;
 }
 

@@ -104,6 +104,9 @@ void TrainingSession::Impl::build() {
   base_lr = recipe.number("optimizer.lr");
   schedule = make_schedule(recipe);
   callbacks = make_callbacks(recipe, task->view());
+  if (callbacks.attach(model) && replica)
+    throw Error::usage("callbacks: one that changes what layers compute does not go with several processes",
+                       "train in one process, or leave it out");
   take_edits();
 }
 
@@ -437,6 +440,7 @@ const std::string& TrainingSession::ending() const { return impl_->callbacks.end
 std::vector<std::pair<std::string, double>> TrainingSession::callback_figures() const {
   return impl_->callbacks.figures();
 }
+void TrainingSession::detach_callbacks() { impl_->callbacks.detach(); }
 std::vector<const Callback*> TrainingSession::listed_callbacks() const { return impl_->callbacks.members(); }
 
 const ModelSpec& TrainingSession::spec() const { return impl_->spec; }

@@ -194,6 +194,8 @@ class TrainingSession {
   const std::string& ending() const;
   /// Those that the recipe lists, in its order.
   std::vector<const Callback*> listed_callbacks() const;
+  /// The model computes without what they put into it from here on; steps are none of the run's then.
+  void detach_callbacks();
   /// Numbers of the callbacks that a run records behind every step, by the name of the metric: "sparsity".
   std::vector<std::pair<std::string, double>> callback_figures() const;
 

@@ -62,7 +62,9 @@ void TrainingSession::Impl::change(const Recipe& r) {
   // From here on nothing throws.
   optimizer = std::move(new_optimizer);
   schedule = std::move(new_schedule);
+  callbacks.detach();
   callbacks = std::move(new_callbacks);
+  callbacks.attach(model);
   task.emplace(std::move(new_task));
   recipe = r;
   base_lr = r.number("optimizer.lr");

@@ -21,7 +21,7 @@ std::string table(int rows, const char* label) {
             (label == std::string("kind") ? i % 2 ? "odd" : "even" : std::to_string(i) + ".5") + "\n";
   return text;
 }
-Recipe recipe_of(const std::string& template_name) { return find_template(template_name).recipe; }
+Recipe template_recipe(const std::string& template_name) { return find_template(template_name).recipe; }
 
 TEST(OwnData, EveryKindOfFilesIsRecognised) {
   int kinds = 0;
@@ -60,7 +60,7 @@ TEST(OwnData, WhatNoKindReadsIsSaid) {
 TEST(OwnData, ARecipeForgetsWhatItWasToldOfAnotherKind) {
   Folder dir;
   write(dir.file("t.csv"), table(60, "price"));
-  Recipe images = recipe_of("resnet18");
+  Recipe images = template_recipe("resnet18");
   images.set("data.dataset", "image-folder");
   images.set("data.height", "64");
   const OwnData own = with_own_data(images, dir.file("t.csv"));
@@ -82,7 +82,7 @@ TEST(ModelFit, TheEndsOfANetworkForImagesAreChanged) {
   Folder dir;
   testing_data::make_files("image-folder", dir);
   const data::DatasetDef& kind = data::dataset_defs().at("image-folder");
-  const OwnData own = with_own_data(recipe_of("fashion-cnn"), testing_data::options_of(kind, dir).dir);
+  const OwnData own = with_own_data(template_recipe("fashion-cnn"), testing_data::options_of(kind, dir).dir);
   const ModelSpec& cnn = find_template("fashion-cnn").model;
   const ModelFit fit = fit_model(cnn, own.recipe, *own.split.train);
   EXPECT_FALSE(fit.bare);
@@ -96,7 +96,7 @@ TEST(ModelFit, TheEndsOfANetworkForImagesAreChanged) {
 TEST(ModelFit, SizesThatWereSaidForOtherSamplesAreForgotten) {
   Folder dir;
   write(dir.file("t.csv"), table(60, "kind"));
-  const OwnData own = with_own_data(recipe_of("tabular"), dir.file("t.csv"));
+  const OwnData own = with_own_data(template_recipe("tabular"), dir.file("t.csv"));
   ModelSpec model = find_template("tabular").model;
   for (LayerSpec& l : model.layers)
     if (l.name == "layers.0") l.attrs.push_back({"in_features", int64_t{10}});
@@ -109,7 +109,7 @@ TEST(ModelFit, WhatNoChangeOfItsEndsMendsStaysAsItIs) {
   Folder dir;
   testing_data::make_files("image-folder", dir);
   const data::DatasetDef& kind = data::dataset_defs().at("image-folder");
-  const OwnData own = with_own_data(recipe_of("spirals"), testing_data::options_of(kind, dir).dir);
+  const OwnData own = with_own_data(template_recipe("spirals"), testing_data::options_of(kind, dir).dir);
   const ModelSpec& points = find_template("spirals").model;
   const ModelFit fit = fit_model(points, own.recipe, *own.split.train);
   EXPECT_FALSE(fit.problem.empty());

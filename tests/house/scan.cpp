@@ -49,7 +49,7 @@ const std::vector<Floor>& floors() {
       {{"views/canvas"}},
       {{"views/frame"}},
       {{"views/*"}},  // each view: whatever folder of the room is named nowhere else
-      {{"views/code", "views/details", "views/report"}},
+      {{"views/code", "views/data", "views/details", "views/report"}},
       {{"views/shell"}},
       {{"app/window"}},
       {{"app/cli"}},

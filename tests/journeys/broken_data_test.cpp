@@ -171,5 +171,23 @@ TEST(BrokenData, every_kind_is_named_with_its_file_and_place) {
   }
 }
 
+TEST(BrokenData, what_is_advised_mends_it) {
+  Folder folder;
+  const std::string table = folder / "label.csv", images = folder / "damaged", project = folder / "p.tenon";
+  write_table_with(table, 5, "3,4,");
+  write_images(images, {"a", "b"});
+  cut(images + "/a/3.png", 60);
+  ASSERT_EQ(tenon({"new", project}).status, 0);
+  Outcome o = tenon({"data", project, "--take", table, "--set", "data.unlabelled=leave-out"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "1 of 60 rows have no kind and are left out")) << o.out;
+  o = tenon({"data", project, "--take", images, "--set", "data.unreadable=leave-out"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "1 of 20 images cannot be read and are left out")) << o.out;
+  EXPECT_EQ(tenon({"data", project, "--begin", "fashion-cnn"}).status, 0);
+  o = tenon({"train", project, "--set", "epochs=1"});
+  EXPECT_EQ(o.status, 0) << o.err;
+}
+
 }  // namespace
 }  // namespace tenon::journeys

@@ -182,8 +182,7 @@ TEST(OwnData, an_empty_project_learns_from_a_table_and_from_images_and_says_how)
   ASSERT_EQ(tenon({"new", project}).status, 0);
   Outcome o = tenon({"data", project, "--take", folder / "t.csv"});
   ASSERT_EQ(o.status, 0) << o.err;
-  for (const char* part :
-       {"read as csv", "The model has no layers yet", "--begin NAME", "tabular"})
+  for (const char* part : {"read as csv", "The model has no layers yet", "--begin NAME", "tabular"})
     EXPECT_TRUE(has(o.out, part)) << part << " is not in " << o.out;
   o = tenon({"data", project, "--fit"});
   EXPECT_EQ(o.status, 1) << o.out;

@@ -1,9 +1,12 @@
 // A model in fewer bits, in the eyes of ONNX's own checker and of ONNX Runtime.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include "tests/journeys/tenon_process.h"
@@ -85,6 +88,94 @@ TEST(QuantizeJourney, the_convolutional_network) {
     EXPECT_EQ(j.at("verified"), true);
   }
   judge_forms(folder, forms, "g.standard_normal((64, 1, 28, 28)).astype('float32')", true);
+}
+
+/// Figures of `tenon bench onnx`, by their names.
+std::map<std::string, double> measured(const std::string& model) {
+  std::map<std::string, double> figures;
+  const Outcome o = tenon({"bench", "onnx", model, "--seconds", "0.05", "--json"});
+  EXPECT_EQ(o.status, 0) << o.err;
+  for (const auto& j : o.json()) figures[j.at("metric")] = j.at("value").get<double>();
+  return figures;
+}
+
+TEST(QuantizeJourney, integers_are_multiplied_where_the_processor_can) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", model = folder / "m.onnx";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "300"}).status, 0);
+  ASSERT_EQ(tenon({"export", project, "r", "-o", model, "--quantize", "int8-static"}).status, 0);
+  const auto figures = measured(model);
+  EXPECT_EQ(figures.at("integer_nodes"), exact_integer_kernels() ? 3 : 0);
+  EXPECT_EQ(figures.contains("faster_than_run_no_integer_64"), exact_integer_kernels());
+  const auto out = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"exec", model, "--fill", "seed:1", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome o = tenon(words);
+    EXPECT_EQ(o.status, 0) << o.err;
+    return o.json().at(0).at("max").get<double>();
+  };
+  const double integers = out({}), floats = out({"--no-integer"});
+  EXPECT_NEAR(integers, floats, 0.05 * std::abs(floats) + 0.05);
+  // oneDNN's own word for what it may use: without VNNI the model runs in f32, to the bit.
+  ASSERT_EQ(setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE", 1), 0);
+  const auto limited = measured(model);
+  const Outcome told = tenon({"bench", "onnx", model, "--seconds", "0.05"});
+  const double without = out({});
+  unsetenv("ONEDNN_MAX_CPU_ISA");
+  EXPECT_EQ(limited.at("integer_nodes"), 0);
+  EXPECT_NE(told.out.find("integer nodes: none of 3, the processor has no VNNI"), std::string::npos) << told.out;
+  EXPECT_EQ(without, floats);
+}
+
+TEST(QuantizeJourney, a_run_that_quantizes_while_it_trains) {
+  Folder folder;
+  const std::string project = folder / "p.tenon";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(
+      tenon({"train", project, "--run", "eight", "--max-steps", "400", "--set", "callbacks=quantize after=200"}).status,
+      0);
+  const Outcome exported = tenon({"export", project, "eight", "-o", folder / "int8-static.onnx", "--quantize",
+                                  "int8-static", "--verify", "--json"});
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  const auto j = exported.json().at(0);
+  EXPECT_EQ(j.at("trained_grids").at("weight_bits"), 8) << j;
+  EXPECT_FALSE(j.contains("calibration")) << "nothing was calibrated";
+  EXPECT_LE(j.at("lost_points").get<double>(), 1) << j;
+  // A run that was killed, gone on with and replayed has the ranges of one that went through.
+  const std::vector<std::string> few = {"--max-steps", "400", "--set",
+                                        "callbacks=quantize weight_bits=3 activation_bits=3 after=50"};
+  std::vector<std::string> words{"train", project, "--run", "through"};
+  words.insert(words.end(), few.begin(), few.end());
+  ASSERT_EQ(tenon(words).status, 0);
+  train_through_a_kill(project, "killed", few, 300'000);
+  for (const char* step : {"400", "137"})
+    EXPECT_EQ(digest(project, "killed", step, 1), digest(project, "through", step, 2)) << step;
+  judge_forms(folder, {"int8-static"}, "g.standard_normal((64, 2)).astype('float32')", true);
+}
+
+TEST(QuantizeJourney, a_plan_of_every_precision) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", model = folder / "m.onnx";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "300"}).status, 0);
+  const Outcome plan = tenon({"export", project, "r", "--quantize", "plan", "--keep", "1", "--json"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  ASSERT_EQ(plan.json().size(), 1u + 4 * 2);
+  EXPECT_EQ(plan.json().at(0).at("precision"), "f32");
+  const auto last = plan.json().back();
+  // The command of a row writes the file that the row tells of.
+  std::istringstream command(last.at("command").get<std::string>());
+  std::vector<std::string> words;
+  for (std::string w; command >> w;) words.push_back(w == "model.onnx" ? model : w);
+  ASSERT_EQ(words.at(0), "tenon");
+  words.erase(words.begin());
+  ASSERT_EQ(tenon(words).status, 0);
+  EXPECT_EQ(std::filesystem::file_size(model), last.at("bytes").get<size_t>());
+  const Outcome told = tenon({"export", project, "r", "--quantize", "plan", "--keep", "0"});
+  EXPECT_NE(told.out.find("int4-weights"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("  tenon export "), std::string::npos) << told.out;
+  EXPECT_EQ(tenon({"export", project, "r", "--quantize", "plan", "-o", model}).status, 2) << "nothing is written";
 }
 
 TEST(QuantizeJourney, a_text_model) {

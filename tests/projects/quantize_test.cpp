@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
 #include "engine/formats/onnx/model.h"
 #include "projects/finish.h"
+#include "projects/quantize_plan.h"
 #include "tests/projects/spirals.h"
 
 namespace tenon::projects {
@@ -102,6 +104,69 @@ TEST_F(QuantizedSpirals, what_is_asked_wrongly_is_told_and_nothing_is_written) {
       export_quantized(*project, run, run.steps, o, dir / "q.onnx", true, [](int64_t, int64_t) { return false; }),
       Error);
   EXPECT_FALSE(std::filesystem::exists(dir / "q.onnx"));
+}
+
+TEST_F(QuantizedSpirals, a_run_that_learnt_with_few_bits_loses_less_to_them) {
+  // Ranges alone, taken while it trained in f32 to its end, against 700 of 1,000 steps on the grids.
+  const std::string bits = "quantize weight_bits=3 activation_bits=4 momentum=0.9 after=";
+  double lost = 0, recovered = 0;  // shares of right answers, of all seeds: one alone may be lucky
+  for (const std::string seed : {"0", "1", "2", "3"}) {
+    train("after" + seed, {{"seed", seed}, {"callbacks", bits + "1000"}}, 1000);
+    train("while" + seed, {{"seed", seed}, {"callbacks", bits + "300"}}, 1000);
+    const auto report = [&](const std::string& name) {
+      run = project->run(name + seed);
+      return exported(to(formats::Precision::int8_static));
+    };
+    const QuantizeReport after = report("after"), during = report("while");
+    lost += after.before.value - after.after.value;
+    recovered += during.after.value - after.after.value;
+    EXPECT_NE(during.text().find("(grids of the training: weights in 3 bits, activations in 4)"), std::string::npos)
+        << during.text();
+    EXPECT_NE(formats::load_onnx(dir / "q.onnx").doc.find("grids of the training"), std::string::npos);
+    EXPECT_EQ(during.layers.size(), 3u);
+  }
+  EXPECT_GE(lost, 0.02) << "or there is nothing to win back";
+  EXPECT_GE(recovered, lost / 2);
+  RecordProperty("lost", std::to_string(lost));
+  RecordProperty("recovered", std::to_string(recovered));
+}
+
+TEST_F(QuantizedSpirals, the_plan_has_every_precision_and_marks_what_nothing_beats) {
+  std::vector<size_t> told;
+  const QuantizePlan plan = quantize_plan(*project, run, run.steps, {.samples = 32, .most_kept = 1},
+                                          [&](const QuantizePlan& p) { told.push_back(p.points.size()); });
+  EXPECT_TRUE(plan.complete);
+  ASSERT_EQ(plan.points.size(), 1u + 4 * 2);
+  EXPECT_EQ(told, (std::vector<size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(plan.metric, "test_accuracy");
+  EXPECT_GT(plan.f32_ms, 0);
+  for (const PlanPoint& a : plan.points) {
+    EXPECT_GT(plan.ms(a), 0);
+    const bool beaten = std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& b) {
+      return b.lost <= a.lost && b.bytes <= a.bytes && b.time <= a.time &&
+             (b.lost < a.lost || b.bytes < a.bytes || b.time < a.time);
+    });
+    EXPECT_EQ(a.front, !beaten) << a.title();
+  }
+  // What a point says is what its command writes.
+  QuantizeOptions o = to(formats::Precision::int4_weights);
+  o.samples = 32;
+  o.keep = 1;
+  const QuantizeReport r = exported(o);
+  const PlanPoint& p = plan.points.back();
+  EXPECT_EQ(p.title(), "int4-weights, 1 layer in f32");
+  EXPECT_EQ(p.bytes, r.bytes);
+  EXPECT_EQ(p.metric.value, r.after.value);
+  EXPECT_EQ(plan.command("a.tenon", p),
+            "tenon export a.tenon r --checkpoint 400 --format onnx -o model.onnx --quantize int4-weights --samples 32 "
+            "--keep 1");
+}
+
+TEST_F(QuantizedSpirals, a_plan_that_is_stopped_keeps_what_it_has) {
+  const QuantizePlan plan =
+      quantize_plan(*project, run, run.steps, {.samples = 32}, {}, [](int64_t done, int64_t) { return done < 3; });
+  EXPECT_FALSE(plan.complete);
+  EXPECT_EQ(plan.points.size(), 3u);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Of the page of data: files and folders of any kind, and how the model meets them.
 #include <QHBoxLayout>
 #include <QMenu>
+#include <QPushButton>
 #include <QToolButton>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
@@ -21,29 +21,36 @@ QWidget* DataView::make_fit(QWidget* parent) {
   fits_ = new ElidedLabel({}, fit_row_);
   fits_->setObjectName("data.fits");
   row->addWidget(fits_, 1);
-  mend_ = new QToolButton(fit_row_);
-  mend_->setObjectName("data.mend");
+  const auto button = [&](const char* name) {
+    auto* b = new QPushButton(fit_row_);
+    b->setObjectName(name);
+    row->addWidget(b);
+    return b;
+  };
+  mend_ = button("data.mend");
   mend_->setText(tr("Fit the model"));
-  connect(mend_, &QToolButton::clicked, this, &DataView::mend_model);
-  row->addWidget(mend_);
-  begin_ = new QToolButton(fit_row_);
-  begin_->setObjectName("data.begin");
-  auto* models = new QMenu(begin_);
+  connect(mend_, &QPushButton::clicked, this, &DataView::mend_model);
+  begin_ = button("data.begin");
+  connect(begin_, &QPushButton::clicked, this, [this] {
+    if (fit_ && !fit_->templates.empty()) begin_with(std::string(fit_->templates.front()));
+  });
+  others_ = new QToolButton(fit_row_);
+  others_->setObjectName("data.others");
+  others_->setText(tr("Other models"));
+  others_->setToolTip(tr("Models that could learn from these data take the place of this one"));
+  others_->setPopupMode(QToolButton::InstantPopup);
+  auto* models = new QMenu(others_);
   models->setToolTipsVisible(true);
   connect(models, &QMenu::aboutToShow, this, [this, models] {
     models->clear();
-    if (!fit_) return;
-    for (const std::string& name : fit_->templates) {
+    for (const std::string& name : fit_ ? fit_->templates : std::vector<std::string>()) {
       QAction* a = models->addAction(QString::fromStdString(name), this, [this, name] { begin_with(name); });
       a->setObjectName("data.begin." + QString::fromStdString(name));
       a->setToolTip(QString::fromStdString(find_template(name).title));
     }
   });
-  begin_->setMenu(models);
-  connect(begin_, &QToolButton::clicked, this, [this] {
-    if (fit_ && fit_->fit.bare && !fit_->templates.empty()) begin_with(std::string(fit_->templates.front()));
-  });
-  row->addWidget(begin_);
+  others_->setMenu(models);
+  row->addWidget(others_);
   fit_row_->hide();
   return fit_row_;
 }
@@ -54,28 +61,25 @@ void DataView::learn_from(const QString& path) {
       "data.own", tr("Look what kind of data %1 is").arg(path),
       [recipe = bench_.recipe(), path = path.toStdString()](const Jobs::Report&, const std::atomic<bool>&) {
         struct Found {
-          std::optional<Recipe> recipe;
+          Recipe recipe;
           std::string error;
         };
-        auto found = std::make_shared<Found>();
+        auto found = std::make_shared<Found>(Found{recipe, {}});
         try {
+          found->recipe = naming_data(recipe, path);
           found->recipe = with_own_data(recipe, path).recipe;
         } catch (const Error& e) {
           found->error = e.message() + (e.hint().empty() ? "" : "; " + e.hint());
         }
         return found;
       },
-      [this, path, of = bench_.project()](const auto& found) {
+      [this, of = bench_.project()](const auto& found) {
         if (bench_.project() != of) return;
-        Recipe next = bench_.recipe();
-        if (found->recipe) {
-          next = *found->recipe;
-        } else {
-          // What is wrong with it is told by the page, beside the keys that may say otherwise.
-          next.set("data.dir", path.toStdString());
-          if (next == bench_.recipe()) return show_fault(QString::fromStdString(found->error));
-        }
-        bench_.set_recipe(next);
+        // What is wrong with data of a kind that is known is told by the page itself, beside keys that may mend it.
+        if (found->recipe == bench_.recipe())
+          show_fault(QString::fromStdString(found->error));
+        else
+          bench_.set_recipe(found->recipe);
       });
 }
 
@@ -113,13 +117,13 @@ void DataView::take_fit(std::shared_ptr<const DataFit> f) {
   set_style(fits_, "voice", !fit_->open() ? "secondary" : m.bare ? "plain" : "bad");
   mend_->setVisible(writable && fit_->open() && !m.bare && !m.changes.empty());
   mend_->setToolTip(QString::fromStdString(m.changes_text()));
-  begin_->setVisible(writable && fit_->open() && !fit_->templates.empty());
-  if (fit_->templates.empty()) return;
-  begin_->setPopupMode(m.bare ? QToolButton::MenuButtonPopup : QToolButton::InstantPopup);
-  begin_->setText(m.bare ? tr("Begin with %1").arg(QString::fromStdString(fit_->templates.front()))
-                         : tr("Another model"));
-  begin_->setToolTip(m.bare ? QString::fromStdString(find_template(fit_->templates.front()).title)
-                            : tr("Models that could learn from these data take the place of this one"));
+  const bool offered = writable && fit_->open() && !fit_->templates.empty();
+  begin_->setVisible(offered && m.bare);
+  others_->setVisible(offered && (!m.bare || fit_->templates.size() > 1));
+  if (!offered) return;
+  const Template& best = find_template(fit_->templates.front());
+  begin_->setText(tr("Begin with %1").arg(QString::fromStdString(best.name)));
+  begin_->setToolTip(QString::fromStdString(best.title));
 }
 
 void DataView::mend_model() {

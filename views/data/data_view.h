@@ -11,6 +11,7 @@
 #include "views/frame/view.h"
 
 class QComboBox;
+class QPushButton;
 class QToolButton;
 class QVBoxLayout;
 
@@ -66,7 +67,8 @@ class DataView : public View {
   ModelSpec fit_of_model_;
   QWidget* fit_row_;
   ElidedLabel *said_, *divided_, *fault_, *fits_;
-  QToolButton *mend_, *begin_;
+  QPushButton *mend_, *begin_;
+  QToolButton* others_;
   TableList *splits_, *remarks_, *classes_, *samples_;
   TransformsPage* transforms_;
   QStackedWidget* pages_;

@@ -19,8 +19,10 @@ namespace tenon::tracing {
 class TimeMatch;
 }
 namespace tenon::projects {
+struct QuantizeOptions;
+struct QuantizePlan;
 struct QuantizeReport;
-}
+}  // namespace tenon::projects
 
 namespace tenon::views {
 
@@ -93,6 +95,15 @@ class Bench : public QObject {
   const std::shared_ptr<const projects::Results>& results() const { return results_; }
   /// The export in fewer bits that was made last; null: none of this project yet.
   const std::shared_ptr<const projects::QuantizeReport>& quantized() const { return quantized_; }
+  /// All exports of a state in fewer bits, as far as they are measured; null: none of this project yet.
+  const std::shared_ptr<const projects::QuantizePlan>& quantize_plan() const { return quantize_plan_; }
+  /// Measures them, one after the other; its job has the tag kQuantizePlan.
+  virtual void plan_quantization(int64_t run, int64_t step) = 0;
+  static constexpr const char* kQuantizePlan = "quantize plan";
+  /// Has the person asked where the file goes, and writes it.
+  void ask_for_quantized(int64_t run, int64_t step, const projects::QuantizeOptions& options) {
+    emit quantized_asked(run, step, options);
+  }
   /// Records everything about a sample of the test split under the state that the results are of, and shows it.
   virtual void look_into_sample(int64_t row) = 0;
   /// Shows a step that was recorded elsewhere than by its number.
@@ -154,18 +165,20 @@ class Bench : public QObject {
   Jobs files;           ///< reads and writes of the project file: milliseconds
 
  signals:
-  void project_changed();     ///< opened, or what it holds
-  void recipe_changed();      ///< of the next run
-  void documents_changed();   ///< opened, closed, or another one is shown
-  void run_changed();         ///< another run is shown
-  void watch_hits_changed();  ///< of the run that is shown
-  void step_changed();        ///< another step is loaded
-  void status_changed();      ///< training went on
-  void picked_changed();      ///< other runs are compared
-  void baseline_changed();    ///< with another one, or with none
-  void results_changed();     ///< evaluated anew, or gone with its project
-  void quantized_changed();   ///< exported in fewer bits, or gone with its project
-  void filter_changed();      ///< of the document that is shown, or another one is
+  void project_changed();        ///< opened, or what it holds
+  void recipe_changed();         ///< of the next run
+  void documents_changed();      ///< opened, closed, or another one is shown
+  void run_changed();            ///< another run is shown
+  void watch_hits_changed();     ///< of the run that is shown
+  void step_changed();           ///< another step is loaded
+  void status_changed();         ///< training went on
+  void picked_changed();         ///< other runs are compared
+  void baseline_changed();       ///< with another one, or with none
+  void results_changed();        ///< evaluated anew, or gone with its project
+  void quantized_changed();      ///< exported in fewer bits, or gone with its project
+  void quantize_plan_changed();  ///< another way was measured, or gone with its project
+  void quantized_asked(int64_t run, int64_t step, const tenon::projects::QuantizeOptions& options);
+  void filter_changed();  ///< of the document that is shown, or another one is
   void selection_changed(const tenon::views::Selection& s);
   void state_changed();  ///< what commands look at
   void logged(const QString& line, bool bad);
@@ -196,6 +209,7 @@ class Bench : public QObject {
   projects::RunStatus status_;
   std::shared_ptr<const projects::Results> results_;
   std::shared_ptr<const projects::QuantizeReport> quantized_;
+  std::shared_ptr<const projects::QuantizePlan> quantize_plan_;
   int64_t sweeping_ = 0;
   std::optional<Together> together_;
 

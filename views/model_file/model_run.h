@@ -17,6 +17,7 @@ struct ModelRun {
   std::vector<TensorStats> stats;  ///< by output
   double seconds = 0;              ///< of the run itself, without what is made up, read and counted
   int64_t nodes = 0;               ///< of the model's graph
+  int64_t integer = 0;             ///< of those, the ones that multiplied integers
   bool random = false;             ///< random numbers were drawn: another run may give others
 
   // Where it failed: these, and no outputs.
@@ -33,10 +34,13 @@ struct ModelRun {
   std::shared_ptr<const formats::ModelFile> as_file() const;
 };
 
+/// How a quantized model runs: as integer_plan() has it, or node by node in f32.
+enum class Quantized : uint8_t { integers, floats };
 /// Feeds the model's inputs and runs it. `go_on` is told the nodes done of how many; false stops it. What cannot be run
 /// is told by the result, nothing is thrown.
 ModelRun run_model(const formats::OnnxModel& model, const std::vector<formats::OnnxFeed>& feeds,
-                   const std::function<bool(int64_t done, int64_t of)>& go_on = {});
+                   const std::function<bool(int64_t done, int64_t of)>& go_on = {},
+                   Quantized quantized = Quantized::integers);
 
 /// Why a file cannot be run, and what can be done; both empty: it can.
 struct NoRun {

@@ -34,4 +34,30 @@ Table quantization_table(const projects::QuantizeReport& report) {
   return t;
 }
 
+std::string sample_time_text(double ms) { return format_ns(ms * 1e6); }
+
+Table plan_table(const projects::QuantizePlan& plan) {
+  Table t;
+  t.columns = {{tr("Export")},
+               {tr("Front"), false, tr("No other is as good, as small and as fast, and better in one of these")},
+               {plan.metric, true},
+               {tr("Lost"), true},
+               {tr("Size"), true},
+               {tr("Of a sample"), true, tr("The median of runs in turns with f32, in batches of 32")},
+               {tr("Speed"), true, tr("How many times as fast as f32")}};
+  const auto text = [](std::string s, Ink mark = Ink::none) { return Table::Cell{std::move(s), 0, {}, mark}; };
+  for (const projects::PlanPoint& p : plan.points) {
+    Table::Row row;
+    row.cells = {text(p.title()),
+                 text(p.front ? "*" : ""),
+                 Table::Cell::number(p.metric.value, format_value(p.metric.value)),
+                 Table::Cell::number(p.lost, projects::lost_text(p.lost, plan.in_points)),
+                 Table::Cell::number(static_cast<double>(p.bytes), format_bytes(static_cast<double>(p.bytes))),
+                 Table::Cell::number(plan.ms(p), sample_time_text(plan.ms(p))),
+                 Table::Cell::number(1 / p.time, fmt::format("{:.2f} x", 1 / p.time))};
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
 }  // namespace tenon::views

@@ -102,6 +102,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   });
   connect(&bench_, &Workbench::selection_changed, this, &MainWindow::refresh_bar);
   connect(&bench_, &Workbench::asked, this, [this](const QString& command) { commands_.run(command); });
+  connect(&bench_, &Workbench::quantized_asked, this, &MainWindow::choose_quantized);
   connect(&bench_, &Workbench::leaving, this, &MainWindow::save_window);
   connect(&bench_, &Workbench::problem, this, &MainWindow::show_problem);
   // Of several that are opened at once the others tell nothing of the one that could not be.

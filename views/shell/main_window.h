@@ -72,6 +72,7 @@ class MainWindow : public QMainWindow {
   void add_help_commands();
   void choose_state(const QString& hint, std::function<void(int64_t run, int64_t step)> then);
   void choose_export(int64_t run, int64_t step);
+  void choose_quantized(int64_t run, int64_t step, const projects::QuantizeOptions& options);
   void choose_prune(int64_t run, int64_t step);
   QString ask_for_model(const QString& title);
   void choose_report(int64_t run, int64_t step);

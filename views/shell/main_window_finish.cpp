@@ -270,6 +270,15 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
   dialog->open();
 }
 
+void MainWindow::choose_quantized(int64_t run, int64_t step, const projects::QuantizeOptions& options) {
+  const projects::RunInfo* r = bench_.contents().run(run);
+  if (!r) return;
+  const QString path = ask_for_file(*r, tr("Export the model"), {tr("ONNX model in fewer bits (*.onnx)")}, {"onnx"});
+  if (path.isEmpty()) return;
+  if (options.how.precision == formats::Precision::f32) return bench_.export_run(run, step, path);
+  bench_.export_quantized(run, step, path, options);
+}
+
 void MainWindow::choose_prune(int64_t run, int64_t step) {
   bench_.read_model(run, step, [this, run, step](std::shared_ptr<const projects::TrainedModel> trained) {
     auto* dialog = new PruneDialog(this, bench_.jobs, std::move(trained));

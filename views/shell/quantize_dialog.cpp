@@ -110,9 +110,10 @@ void QuantizeDialog::add_budget(QFormLayout* form) {
   budget_->setSingleStep(0.1);
   budget_->setValue(0.5);
   row->addWidget(budget_, 1);
-  const QString tip =
-      tr("Points of accuracy, of other metrics percent: the most sensitive layers stay in f32 until no "
-         "more is lost");
+  auto* unit = new QLabel(tr("points of accuracy, of other metrics %"), this);
+  unit->setBuddy(budget_);
+  row->addWidget(unit);
+  const QString tip = tr("The most sensitive layers stay in f32 until no more is lost");
   limited_->setToolTip(tip);
   budget_->setToolTip(tip);
   form->addRow(tr("May be lost"), row);

@@ -199,6 +199,9 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   emit results_changed();
   quantized_.reset();
   emit quantized_changed();
+  jobs.cancel_tag(kQuantizePlan);
+  quantize_plan_.reset();
+  emit quantize_plan_changed();
 }
 
 void Workbench::close_project() {

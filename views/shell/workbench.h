@@ -97,6 +97,7 @@ class Workbench : public Bench {
   /// Writes that state as an ONNX model in fewer bits; a notice says what it costs, and the view Quantization of which
   /// layer.
   void export_quantized(int64_t run, int64_t step, const QString& path, const projects::QuantizeOptions& options);
+  void plan_quantization(int64_t run, int64_t step) override;
   /// The weights of that state, once they are there.
   void read_model(int64_t run, int64_t step, std::function<void(std::shared_ptr<const projects::TrainedModel>)> then);
   /// Writes a project of the same model with fewer channels; a notice says what that costs, and opens it.

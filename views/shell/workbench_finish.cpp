@@ -7,6 +7,7 @@
 #include "projects/certificate.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
+#include "projects/quantize_plan.h"
 #include "projects/shrink.h"
 #include "views/report/document_report.h"
 #include "views/report/report.h"
@@ -155,6 +156,33 @@ void Workbench::export_quantized(int64_t run, int64_t step, const QString& path,
         tell_done(tr("Exported"), views::tr("{}: {} at step {}, {}", q.path, q.run, format_grouped(q.step), q.text()),
                   tr("What each layer lost"), [this] { ask("view.quantization"); });
       });
+}
+
+void Workbench::plan_quantization(int64_t run, int64_t step) {
+  const RunInfo* r = contents_.run(run);
+  if (!r || !project_) return;
+  quantize_plan_.reset();
+  emit quantize_plan_changed();
+  using Plan = std::shared_ptr<const projects::QuantizePlan>;
+  // What is measured stays when the job is cancelled: it comes point by point.
+  const auto take = [this, project = std::weak_ptr(project_)](Plan plan) {
+    if (project.lock() != project_ || !project_) return;
+    quantize_plan_ = std::move(plan);
+    emit quantize_plan_changed();
+  };
+  start_with_run(
+      *this, *r, kQuantizePlan, of_state(tr("Measure %1 at step %2 in fewer bits"), *r, step),
+      tr("Not every way to export the model was measured"),
+      [this, step, take](projects::Project& project, const RunInfo& of, const Report& report) {
+        const auto told = [this, take](const projects::QuantizePlan& plan) {
+          QMetaObject::invokeMethod(
+              this, [take, plan = std::make_shared<const projects::QuantizePlan>(plan)] { take(plan); },
+              Qt::QueuedConnection);
+        };
+        return std::make_shared<const projects::QuantizePlan>(
+            projects::quantize_plan(project, of, step, {}, told, report));
+      },
+      take);
 }
 
 void Workbench::read_model(int64_t run, int64_t step,

@@ -8,8 +8,8 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/formats/onnx/quant_grid.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/quant_grid.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 

@@ -102,10 +102,22 @@ TENON_ONNX(ConvTranspose) {
   return {cast(y, c.input(0).dtype())};
 }
 
+/// What max_pool2d() does: two axes, padding on both sides alike, and no window in it alone.
+bool pools_as_op(const OnnxCall& c, const Tensor& x, const Windows& at) {
+  if (c.wants(1) || x.ndim() != 4 || !(x.dtype() == DType::f32 || x.dtype() == DType::f64)) return false;
+  for (size_t i = 0; i < 2; ++i)
+    if (at.before[i] != at.after[i] || at.before[i] < 0 || 2 * at.before[i] > at.kernel[i] || at.extra[i] != 0 ||
+        at.dilation[i] != 1)
+      return false;
+  return true;
+}
+
 TENON_ONNX(MaxPool) {
   const Tensor& x = c.input(0);
   const Windows at(c, x.size());
   const int s = at.axes();
+  if (pools_as_op(c, x, at))
+    return {contiguous(max_pool2d(x, {Dims(at.kernel), Dims(at.stride), Dims(at.before), {1, 1}}))};
   const DType t = working(x.dtype());
   Tensor windows = at.of(at.padded(cast(x, t), -INFINITY));
   const Dims kernel = last_axes(windows.ndim(), s);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -32,6 +33,8 @@ struct OnnxItem {
 };
 
 struct OnnxGraph;
+struct OnnxCall;
+using OnnxOperator = std::function<std::vector<OnnxItem>(const OnnxCall&)>;
 
 /// One attribute of a node. A graph is the body of If, Loop or Scan.
 struct OnnxAttribute {
@@ -45,6 +48,7 @@ struct OnnxNode {
   std::string name, op_type, domain;
   std::vector<std::string> inputs, outputs;  ///< "" is an input or output left out
   std::vector<OnnxAttribute> attributes;
+  OnnxOperator compiled = {};  ///< what runs in the place of the operator of that type; no file has it
 
   const OnnxAttribute::Value* find(const std::string& attribute) const;
   int64_t integer(const std::string& attribute, int64_t fallback) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -121,10 +122,35 @@ Quantizer::Quantizer(OnnxModel model, const Quantization& how) : model_(std::mov
     throw Error("the model has no layer whose weights can be quantized",
                 "Convolutions, linear and recurrent layers and embeddings can be.");
   layers_ = layers_of(model_.graph, nodes_);
+  if (how_.trained) take_trained_grids();
+}
+
+void Quantizer::take_trained_grids() {
+  if (how_.precision != Precision::int8_static)
+    throw Error::usage(std::string("the grids that training found are not of ") + name(how_.precision), "int8-static");
+  const ValueFlow flow(model_.graph);
+  std::map<std::string, std::pair<double, double>> ranges;
+  for (const WeightedLayer& layer : layers_) {
+    const auto range = how_.trained->inputs.find(layer.module);
+    if (range == how_.trained->inputs.end()) continue;
+    for (const size_t k : layer.nodes) {
+      if (!nodes_[k].integer) continue;
+      const auto [at, fresh] =
+          ranges.try_emplace(flow.root(model_.graph.nodes[nodes_[k].node].inputs[0]), range->second);
+      at->second = {std::min(at->second.first, range->second.first), std::max(at->second.second, range->second.second)};
+    }
+  }
+  for (const auto& [name, r] : ranges) grids_[name] = asymmetric_grid(r.first, r.second, how_.trained->activation_bits);
+  // What has no grid is no layer to be quantized.
+  std::erase_if(layers_, [&](const WeightedLayer& l) {
+    return std::any_of(l.nodes.begin(), l.nodes.end(),
+                       [&](size_t k) { return !nodes_[k].integer || !how_.trained->inputs.contains(l.module); });
+  });
+  if (layers_.empty()) throw Error("the grids that training found are of no layer of this model");
 }
 
 std::vector<std::string> Quantizer::activations() const {
-  if (how_.precision != Precision::int8_static) return {};
+  if (how_.precision != Precision::int8_static || how_.trained) return {};
   const ValueFlow flow(model_.graph);
   std::set<std::string> all;
   for (const WeightedNode& w : nodes_) {

@@ -1,12 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/formats/onnx/calibration.h"
 #include "engine/formats/onnx/model.h"
-#include "engine/formats/onnx/quant_grid.h"
+#include "engine/formats/quant_grid.h"
 
 namespace tenon::formats {
 
@@ -35,6 +36,9 @@ struct Quantization {
   std::string calibration = "mse";  ///< of int8_static: see calibrations()
   bool per_channel = true;          ///< of weights in 8 bits; false: one grid a tensor
   int64_t group = 32;               ///< of int4_weights; at least 16
+  /// Of int8_static: the grids that training found, instead of a calibration. Layers that they do not name stay in f32,
+  /// and fewer than 8 bits are integers of a smaller range in u8 and i8.
+  std::optional<TrainedGrids> trained = {};
 };
 
 /// A node of a model that has weights.
@@ -70,7 +74,7 @@ class Quantizer {
   const Quantization& how() const { return how_; }
   const std::vector<WeightedNode>& nodes() const { return nodes_; }
   const std::vector<WeightedLayer>& layers() const { return layers_; }
-  /// Of int8_static: activations that need a grid; empty for others.
+  /// Of int8_static: activations that need a grid; empty for others, and where training found them.
   std::vector<std::string> activations() const;
   /// Runs the model on the batches and chooses the grids: to be called first where there are activations().
   void calibrate(const std::vector<Tensor>& batches, const QuantProgress& progress = {});
@@ -80,6 +84,8 @@ class Quantizer {
   OnnxModel quantized(const std::vector<bool>& chosen) const;
 
  private:
+  void take_trained_grids();
+
   OnnxModel model_;
   Quantization how_;
   std::vector<WeightedNode> nodes_;

@@ -99,7 +99,7 @@ class Rewriter {
         reader = static_cast<size_t>(flow_.maker(at));
       quantized_.try_emplace(root, Quantized{grids_.at(root)}).first->second.by.insert(reader);
       quantized_.try_emplace(read, Quantized{grids_.at(root)}).first->second.by.insert(i);
-      if (const std::string made = quantized_output(from_, flow_, *chosen_[i]); !made.empty())
+      if (const std::string made = quantized_output(from_, flow_, *chosen_[i]); grids_.contains(made))
         quantized_.try_emplace(made, Quantized{grids_.at(made)}).first->second.everyone = true;
     }
   }
@@ -112,9 +112,15 @@ class Rewriter {
     const auto at = quantized_.find(value);
     if (at == quantized_.end()) return;
     const QuantGrid& g = at->second.grid;
+    constexpr int32_t kWhole = 255;  // beyond it u8 is cut off anyway
+    const std::string read = g.hi == kWhole ? value
+                                            : put("Clip",
+                                                  {value, constant(value + "_least", scalar(g.value(g.lo))),
+                                                   constant(value + "_most", scalar(g.value(g.hi)))},
+                                                  value + "_clipped");
     const std::string scale = constant(value + "_scale", scalar(g.scale)),
                       zero = constant(value + "_zero_point", scalar(g.zero, DType::u8));
-    const std::string q = put("QuantizeLinear", {value, scale, zero}, value + "_quantized");
+    const std::string q = put("QuantizeLinear", {read, scale, zero}, value + "_quantized");
     at->second.dequantized = put("DequantizeLinear", {q, scale, zero}, value + "_dequantized");
   }
 
@@ -127,7 +133,7 @@ class Rewriter {
   }
   std::string put_channels(const std::string& name, const Tensor& t, const WeightedNode& w) {
     const int axis = how_.per_channel ? w.channel_axis : -1;
-    const QuantizedWeight q = quantize_channels(t, axis);
+    const QuantizedWeight q = quantize_channels(t, axis, how_.trained ? how_.trained->weight_bits : 8);
     std::vector<std::string> in{constant(name + "_quantized", q.values), constant(name + "_scale", q.scale)};
     // Integer kernels of runtimes look for a zero point.
     if (how_.precision == Precision::int8_static && w.integer)

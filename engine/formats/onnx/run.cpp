@@ -135,6 +135,7 @@ std::string full_type(const OnnxNode& n) {
 
 std::vector<OnnxItem> run_node(const OnnxCall& call) {
   const OnnxNode& n = call.node;
+  if (n.compiled) return n.compiled(call);
   if (const OnnxDef* def = operators().find(full_type(n))) return def->run(call);
   if (const OpDef* op = domain_op(full_type(n))) return run_domain_op(*op, call);
   const OpDef* op = pointwise_op(n.op_type);
@@ -296,7 +297,7 @@ bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place pla
 }
 
 std::string onnx_unsupported(const OnnxNode& n) {
-  if (operators().find(full_type(n)) || domain_op(full_type(n))) return {};
+  if (n.compiled || operators().find(full_type(n)) || domain_op(full_type(n))) return {};
   if (!n.domain.empty() && n.domain != "ai.onnx")
     return fmt::format("operator {} of the domain '{}'", n.op_type, n.domain);
   if (pointwise_op(n.op_type)) return {};

@@ -52,7 +52,6 @@ struct OnnxCall {
   /// Says that the result is random.
   void draws_random() const;
 };
-using OnnxOperator = std::function<std::vector<OnnxItem>(const OnnxCall&)>;
 using OnnxTensorOperator = std::function<std::vector<Tensor>(const OnnxCall&)>;
 
 /// Puts an operator beside the pointwise ops, which run by the name in their OpInfo without an entry here. Operators of

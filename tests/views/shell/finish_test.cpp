@@ -24,9 +24,12 @@
 #include "engine/train/session.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
+#include "projects/quantize_plan.h"
 #include "projects/results.h"
 #include "tests/views/shell/window_fixture.h"
 #include "views/frame/table_list.h"
+#include "views/frame/view.h"
+#include "views/frame/widgets.h"
 #include "views/report/report.h"
 
 namespace tenon::views {
@@ -195,7 +198,7 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
   ASSERT_NE(banner_action(), nullptr);
   click(banner_action(), banner_action()->rect().center());
   settle();
-  auto* list = part<TableList>("quantization.table");
+  auto* list = part<TableList>("quantization.layers");
   ASSERT_TRUE(list->isVisible());
   ASSERT_EQ(list->shown_rows(), 3);
   click(list->viewport(), list->visualRect(list->model()->index(0, 0)).center());
@@ -208,6 +211,33 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
   key(part<QDialog>("quantize"), Qt::Key_Escape);
   settle();
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("none.onnx").toStdString()));
+}
+
+TEST_F(Finish, every_export_in_fewer_bits_is_drawn_and_the_chosen_one_is_written) {
+  ASSERT_TRUE(window_->commands().run("view.quantization"));
+  settle();
+  View* view = window_->view("quantization");
+  auto* measure = view->findChild<EmptyState*>()->findChild<QPushButton*>();
+  ASSERT_TRUE(measure->isVisible());
+  click(measure, measure->rect().center());
+  until([&] { return bench_->quantize_plan() && bench_->quantize_plan()->complete; });
+  settle();
+  EXPECT_TRUE(problems_.empty());
+  ASSERT_EQ(bench_->quantize_plan()->points.size(), 1u + 4 * 3) << "three layers: none, one, two in f32";
+  ASSERT_TRUE(view->canvas() && view->canvas()->isVisible());
+  EXPECT_FALSE(part<QToolButton>("quantization.export")->isEnabled());
+  // The smallest file is not the one in f32.
+  key(view->canvas(), Qt::Key_Right);
+  settle();
+  EXPECT_TRUE(part<QToolButton>("quantization.export")->isEnabled());
+  const QString onnx = dir_.filePath("chosen.onnx");
+  answer(onnx);
+  press("quantization.export");
+  until([&] { return bench_->quantized() != nullptr; });
+  settle();
+  size_t least = SIZE_MAX;
+  for (const projects::PlanPoint& p : bench_->quantize_plan()->points) least = std::min(least, p.bytes);
+  EXPECT_EQ(std::filesystem::file_size(onnx.toStdString()), least);
 }
 
 TEST_F(Finish, an_exported_model_is_certified_and_a_changed_byte_is_seen) {

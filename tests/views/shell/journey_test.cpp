@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPushButton>
 #include <QTest>
 #include <QToolButton>
 #include <filesystem>
@@ -139,9 +140,9 @@ TEST_F(Journey, from_an_empty_project_and_a_table_of_ones_own_to_a_trained_model
   hit(named("data.file"));
   until([this] { return named("data.begin")->isVisible(); });
   EXPECT_EQ(bench_->recipe().text("data.dataset"), "csv");
-  EXPECT_EQ(named<QToolButton>("data.begin")->text(), "Begin with tabular");
+  EXPECT_EQ(named<QPushButton>("data.begin")->text(), "Begin with tabular");
   EXPECT_TRUE(said("data.fits").contains("no layers yet")) << said("data.fits").toStdString();
-  hit(named("data.begin"), QPoint(20, named("data.begin")->height() / 2));
+  hit(named("data.begin"));
   until([this] { return said("data.fits").contains("takes these samples"); });
   EXPECT_FALSE(named("data.begin")->isVisible());
   train_it();
@@ -170,8 +171,8 @@ TEST_F(Journey, from_an_empty_project_and_images_of_ones_own_on_the_weights_of_a
   name_file(dir_.filePath("pets"));
   hit(named("data.folder"));
   until([this] { return named("data.begin")->isVisible(); });
-  EXPECT_EQ(named<QToolButton>("data.begin")->text(), "Begin with resnet18");
-  hit(named("data.begin"), QPoint(20, named("data.begin")->height() / 2));
+  EXPECT_EQ(named<QPushButton>("data.begin")->text(), "Begin with resnet18");
+  hit(named("data.begin"));
   until([this] { return said("data.fits").contains("takes these samples"); });
   name_file(weights);
   menu("Model", "weights.file");

@@ -245,8 +245,12 @@ TEST(Divergence, what_follows_a_fault_answers_for_itself_and_shows_how_it_grows)
   ASSERT_GE(found.first, 0);
   for (size_t i = 0; i < found.nodes.size(); ++i) {
     const NodeDivergence& n = found.nodes[i];
-    if (static_cast<int64_t>(i) != found.first) EXPECT_LE(n.alone.relative(), kTold) << n.name;
-    if (static_cast<int64_t>(i) < found.first) EXPECT_LE(n.carried.relative(), kTold) << n.name;
+    if (static_cast<int64_t>(i) != found.first) {
+      EXPECT_LE(n.alone.relative(), kTold) << n.name;
+    }
+    if (static_cast<int64_t>(i) < found.first) {
+      EXPECT_LE(n.carried.relative(), kTold) << n.name;
+    }
   }
   EXPECT_GT(found.nodes.back().carried.relative(), kTold) << "what comes out is wrong, too";
 }

@@ -1,4 +1,4 @@
-#include "engine/formats/onnx/quant_grid.h"
+#include "engine/formats/quant_grid.h"
 
 #include <gtest/gtest.h>
 

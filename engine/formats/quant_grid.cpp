@@ -1,4 +1,4 @@
-#include "engine/formats/onnx/quant_grid.h"
+#include "engine/formats/quant_grid.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,7 +75,7 @@ QuantGrid symmetric_grid(double most, int bits) {
   return g;
 }
 
-QuantizedWeight quantize_channels(const Tensor& weight, int axis) {
+QuantizedWeight quantize_channels(const Tensor& weight, int axis, int bits) {
   const Tensor w = contiguous(weight);
   need_finite(w);
   const int64_t channels = axis < 0 ? 1 : w.size(axis);
@@ -89,7 +89,7 @@ QuantizedWeight quantize_channels(const Tensor& weight, int axis) {
   for (int64_t i = 0; i < w.numel(); ++i) most[channel(i)] = std::max<double>(most[channel(i)], std::abs(x[i]));
   std::vector<QuantGrid> grids;
   for (int64_t c = 0; c < channels; ++c) {
-    grids.push_back(symmetric_grid(most[static_cast<size_t>(c)], 8));
+    grids.push_back(symmetric_grid(most[static_cast<size_t>(c)], bits));
     q.scale.data<float>()[c] = grids.back().scale;
   }
   for (int64_t i = 0; i < w.numel(); ++i) to[i] = static_cast<int8_t>(grids[channel(i)].quantized(x[i]));

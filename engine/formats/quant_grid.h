@@ -1,5 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "core/tensor.h"
 
@@ -29,12 +32,18 @@ struct QuantizedWeight {
   Tensor zero;    ///< of the type of the values and the shape of the scale; undefined: 0
 };
 
-/// 8 bits, symmetric; a grid for every slice of `axis` of the f32 tensor, for axis -1 one for all of it. Throws Error
-/// for a weight that is not finite.
-QuantizedWeight quantize_channels(const Tensor& weight, int axis);
+/// 2 to 8 bits, symmetric; a grid for every slice of `axis` of the f32 tensor, for axis -1 one for all of it. Throws
+/// Error for a weight that is not finite.
+QuantizedWeight quantize_channels(const Tensor& weight, int axis, int bits = 8);
 /// 4 bits, asymmetric; of an f32 matrix a grid for every `group` elements along `axis` (the last group may be shorter).
 /// Each is the one of a few narrower and narrower grids that leaves the least squared error. Throws Error for a weight
 /// that is not finite.
 QuantizedWeight quantize_groups(const Tensor& weight, int axis, int64_t group);
+
+/// What a run that quantizes while it trains has found: the bits, and between which values lies what a layer reads.
+struct TrainedGrids {
+  int weight_bits = 8, activation_bits = 8;
+  std::map<std::string, std::pair<double, double>> inputs = {};  ///< by the name of the layer
+};
 
 }  // namespace tenon::formats

@@ -1,0 +1,127 @@
+#include "engine/formats/onnx/integer_nodes.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/formats/onnx/operator.h"
+#include "engine/formats/onnx/windows.h"
+#include "engine/kernels/int8_conv.h"
+#include "engine/kernels/pool.h"
+#include "engine/kernels/u8_values.h"
+#include "engine/ops/dense.h"
+#include "engine/ops/view.h"
+
+namespace tenon::formats {
+namespace {
+
+const Tensor& u8_input(const OnnxCall& c) {
+  const Tensor& x = c.input(0);
+  if (x.dtype() != DType::u8) throw Error(fmt::format("its input is {}, not u8", name(x.dtype())));
+  return x;
+}
+
+DType made_type(const IntegerLayer& l) { return l.to ? DType::u8 : DType::f32; }
+
+std::shared_ptr<const kernels::Int8Conv> int8_conv(kernels::Int8ConvShape s, const IntegerLayer& l) {
+  s.zero = l.from.zero;
+  s.relu = l.relu;
+  s.to_u8 = l.to.has_value();
+  if (l.to) s.out_zero = l.to->zero;
+  std::vector<float> scale = l.scales;
+  for (float& v : scale) v = v * l.from.scale / (l.to ? l.to->scale : 1);
+  const Tensor w = contiguous(l.weights);
+  return std::make_shared<const kernels::Int8Conv>(s, w.data<int8_t>(), l.bias, std::move(scale));
+}
+
+/// Windows of a picture's two axes.
+kernels::Int8ConvSizes conv_sizes(const Windows& at, const Shape& x) {
+  auto out = [&](size_t i) {
+    const int64_t reach = at.dilation[i] * (at.kernel[i] - 1) + 1,
+                  room = x[static_cast<int>(i) + 2] + at.before[i] + at.after[i] - reach;
+    if (room < 0) throw Error(fmt::format("a window of {} elements does not fit an input of {}", reach, to_string(x)));
+    return room / at.stride[i] + 1;
+  };
+  return {x[0], x[2], x[3], out(0), out(1), at.before[0], at.before[1], at.after[0], at.after[1]};
+}
+
+/// The elements in the order in which they lie, where they lie without gaps; otherwise a copy.
+Tensor without_gaps(const Tensor& x) { return x.layout().is_channels_last() ? x : ops::dense(x); }
+Tensor alike(const Tensor& x, DType type) {
+  const bool last = x.layout().is_channels_last();
+  return empty_strided(last ? Layout::channels_last(x.size()) : Layout::contiguous(x.size()), type);
+}
+
+}  // namespace
+
+OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer) {
+  const Shape& w = layer.weights.size();
+  const std::vector<int64_t> stride = node.integers("strides", {1, 1}), dilation = node.integers("dilations", {1, 1});
+  const int64_t groups = node.integer("group", 1);
+  const kernels::Int8ConvShape shape{w[1] * groups, w[0],           w[2],           w[3],  stride.at(0),
+                                     stride.at(1),  dilation.at(0), dilation.at(1), groups};
+  return [conv = int8_conv(shape, layer), type = made_type(layer)](const OnnxCall& c) -> Items {
+    const Tensor& given = u8_input(c);
+    const kernels::Int8ConvShape& s = conv->shape();
+    if (given.ndim() != 4 || given.size(1) != s.ic)
+      throw Error(
+          fmt::format("an input of size {} does not fit {} channels of a picture", to_string(given.size()), s.ic));
+    const kernels::Int8ConvSizes sizes = conv_sizes(Windows(c, given.size(), {s.kh, s.kw}), given.size());
+    const Tensor x = ops::dense_nhwc(given);
+    Tensor y = empty_strided(Layout::channels_last({sizes.n, s.oc, sizes.oh, sizes.ow}), type);
+    if (y.numel()) conv->run(sizes, x.data<uint8_t>(), y.raw());
+    return {y};
+  };
+}
+
+OnnxOperator integer_product(const IntegerLayer& layer) {
+  const kernels::Int8ConvShape shape{layer.weights.size(1), layer.weights.size(0), 1, 1};
+  return [product = int8_conv(shape, layer), type = made_type(layer)](const OnnxCall& c) -> Items {
+    const Tensor x = ops::dense(u8_input(c));
+    const kernels::Int8ConvShape& s = product->shape();
+    if (x.ndim() < 1 || x.size(-1) != s.ic)
+      throw Error(fmt::format("an input of size {} does not fit rows of {}", to_string(x.size()), s.ic));
+    Shape to = x.size();
+    to[to.n - 1] = s.oc;
+    Tensor y = empty(to, type);
+    if (y.numel()) product->run_rows(x.numel() / s.ic, x.data<uint8_t>(), y.raw());
+    return {y};
+  };
+}
+
+OnnxOperator integer_max_pool() {
+  return [](const OnnxCall& c) -> Items {
+    const Tensor& given = u8_input(c);
+    const Windows at(c, given.size());
+    if (at.axes() != 2 || given.ndim() != 4) throw OnnxUnsupported("integers are pooled over two axes alone");
+    Shape reached = given.size();
+    for (size_t i = 0; i < 2; ++i) reached[static_cast<int>(i) + 2] += at.extra[i];
+    const kernels::Int8ConvSizes s = conv_sizes(at, reached);
+    const Tensor x = ops::dense_nhwc(given);
+    Tensor y = empty_strided(Layout::channels_last({s.n, x.size(1), s.oh, s.ow}), DType::u8);
+    if (y.numel())
+      kernels::max_pool2d_u8({s.n, x.size(1), x.size(2), x.size(3), s.oh, s.ow, at.kernel[0], at.kernel[1],
+                              at.stride[0], at.stride[1], s.top, s.left, at.dilation[0], at.dilation[1]},
+                             x.data<uint8_t>(), y.data<uint8_t>());
+    return {y};
+  };
+}
+
+OnnxOperator to_u8(const U8Grid& grid) {
+  return [grid](const OnnxCall& c) -> Items {
+    const Tensor x = without_gaps(c.input(0).dtype() == DType::f32 ? c.input(0) : cast(c.input(0), DType::f32));
+    Tensor y = alike(x, DType::u8);
+    if (x.numel()) kernels::quantize_u8(x.data<float>(), x.numel(), grid.scale, grid.zero, y.data<uint8_t>());
+    return {y};
+  };
+}
+
+OnnxOperator from_u8(const U8Grid& grid) {
+  return [grid](const OnnxCall& c) -> Items {
+    const Tensor x = without_gaps(u8_input(c));
+    Tensor y = alike(x, DType::f32);
+    if (x.numel()) kernels::dequantize_u8(x.data<uint8_t>(), x.numel(), grid.scale, grid.zero, y.data<float>());
+    return {y};
+  };
+}
+
+}  // namespace tenon::formats

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/formats/onnx/model.h"
+
+// What nodes of a quantized model run as where integers are multiplied: OnnxNode::compiled.
+namespace tenon::formats {
+
+/// A value as u8: scale * (q - zero).
+struct U8Grid {
+  float scale = 1;
+  int32_t zero = 0;
+  bool operator==(const U8Grid&) const = default;
+};
+
+/// A convolution, or a product of rows, of u8 by i8.
+struct IntegerLayer {
+  Tensor weights;             ///< i8, [out, in / groups, height, width]; of a product [out, in]
+  std::vector<float> scales;  ///< of the weights, one an output channel
+  std::vector<int32_t> bias;  ///< in sums, one an output channel
+  U8Grid from;
+  std::optional<U8Grid> to;  ///< nothing: the result is f32
+  bool relu = false;
+};
+
+/// A Conv of two spatial axes, by the attributes of its node.
+OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer);
+/// A Gemm or MatMul.
+OnnxOperator integer_product(const IntegerLayer& layer);
+/// A MaxPool of u8, by the attributes of its node.
+OnnxOperator integer_max_pool();
+OnnxOperator to_u8(const U8Grid& grid);
+OnnxOperator from_u8(const U8Grid& grid);
+
+}  // namespace tenon::formats

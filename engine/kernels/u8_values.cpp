@@ -1,0 +1,36 @@
+#include "engine/kernels/u8_values.h"
+
+#include "core/parallel.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t kU8Grain = 32 * 1024;
+
+// The loops know their numbers by value: a u8 that is written could be any variable's byte.
+void quantize_span(const float* __restrict x, int64_t n, float scale, int32_t zero, uint8_t* __restrict q) {
+  // A number below 2^22 is rounded to a whole one, halves to the even one, where it is added to and taken from this.
+  constexpr float kWhole = 12582912.0f;
+  const auto least = static_cast<float>(-zero), most = static_cast<float>(255 - zero);
+  for (int64_t i = 0; i < n; ++i) {
+    float v = x[i] / scale;
+    v = v > least ? v : least;
+    v = v < most ? v : most;
+    q[i] = static_cast<uint8_t>(static_cast<int32_t>((v + kWhole) - kWhole) + zero);
+  }
+}
+void dequantize_span(const uint8_t* __restrict q, int64_t n, float scale, int32_t zero, float* __restrict x) {
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(q[i] - zero) * scale;
+}
+
+}  // namespace
+
+void quantize_u8(const float* x, int64_t n, float scale, int32_t zero, uint8_t* q) {
+  parallel_for(n, kU8Grain, [&](int64_t i, int64_t e) { quantize_span(x + i, e - i, scale, zero, q + i); });
+}
+
+void dequantize_u8(const uint8_t* q, int64_t n, float scale, int32_t zero, float* x) {
+  parallel_for(n, kU8Grain, [&](int64_t i, int64_t e) { dequantize_span(q + i, e - i, scale, zero, x + i); });
+}
+
+}  // namespace tenon::kernels
