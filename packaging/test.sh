@@ -27,13 +27,18 @@ cd "$here"
 # ONNX Runtime is the judge of exported models, llama.cpp's package gguf of GGUF files. The tests that need them say so
 # and are skipped where they cannot be had.
 venv=$here/build/venv
-if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx, gguf' >/dev/null 2>&1; then
+if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx' >/dev/null 2>&1; then
   tenon_say "Making a Python environment in build/venv with ONNX Runtime, which judges exported models."
   rm -rf "$venv"
-  if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check --no-input onnxruntime numpy 'onnx<1.23' gguf; } </dev/null >&2; then
+  if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check --no-input onnxruntime numpy 'onnx<1.23'; } </dev/null >&2; then
     tenon_say "ONNX Runtime could not be installed: the tests that need it will be skipped."
     rm -rf "$venv"
   fi
+fi
+
+if [[ -x $venv/bin/pip ]] && ! "$venv/bin/python" -c 'import gguf' >/dev/null 2>&1; then
+  "$venv/bin/pip" install -q --disable-pip-version-check --no-input gguf </dev/null >&2 ||
+    tenon_say "llama.cpp's package gguf could not be installed: the tests that need it will be skipped."
 fi
 
 # A build from nothing compiles several files at a time; one that a contributor has already goes on as it is.
