@@ -50,7 +50,7 @@ namespace {
 
 using nlohmann::json;
 
-json to_json(const Tensor& t) {
+json json_of_case(const Tensor& t) {
   const Tensor c = contiguous(t);
   json values = json::array();
   for (int64_t i = 0; i < c.numel(); ++i) {
@@ -80,7 +80,7 @@ TEST(Peers, OpsGivePyTorchsValuesAndGradients) {
   json input = json::array();
   for (const OpCase& c : cases) {
     json inputs = json::array();
-    for (const Tensor& t : c.inputs) inputs.push_back(to_json(t));
+    for (const Tensor& t : c.inputs) inputs.push_back(json_of_case(t));
     input.push_back({{"torch", c.torch}, {"gradient", c.gradient}, {"inputs", inputs}});
   }
   const formats::NamedTensors theirs = run_torch("ops.py", input);

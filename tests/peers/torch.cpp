@@ -49,6 +49,16 @@ const std::string& torch_python() {
 
 bool has_torch() { return !torch_python().empty(); }
 
+bool exports_programs() {
+  static const bool does =
+      has_torch() &&
+      std::system((torch_python() +
+                   " -c 'import torch, sys; sys.exit([int(n) for n in torch.__version__.split(\".\")[:2]] < [2, 9])' "
+                   ">/dev/null 2>&1")
+                      .c_str()) == 0;
+  return does;
+}
+
 formats::NamedTensors run_torch(const std::string& program, const nlohmann::json& input) {
   Folder folder;
   const std::string in = folder.path + "/in.json", out = folder.path + "/out.pt", err = folder.path + "/err.txt";

@@ -12,6 +12,8 @@ namespace tenon::peers {
 
 /// Whether a Python with PyTorch was found (Debian's python3-torch, or the one in TENON_TORCH_PYTHON). Looked for once.
 bool has_torch();
+/// Whether it opens programs of torch.export in the form of ours: PyTorch 2.9 or later.
+bool exports_programs();
 
 /// Runs tests/peers/<program> and reads back what it saved. Throws Error with what it said where it failed.
 formats::NamedTensors run_torch(const std::string& program, const nlohmann::json& input);
@@ -26,3 +28,5 @@ double difference(const Tensor& a, const Tensor& b, double floor = 1e-3);
 
 #define TENON_NEEDS_TORCH() \
   if (!tenon::peers::has_torch()) GTEST_SKIP() << "PyTorch is not installed (Debian: python3-torch)"
+#define TENON_NEEDS_TORCH_EXPORT() \
+  if (!tenon::peers::exports_programs()) GTEST_SKIP() << "no PyTorch 2.9 or later is there (TENON_TORCH_PYTHON)"
