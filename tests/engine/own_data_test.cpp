@@ -21,6 +21,10 @@ std::string table(int rows, const char* label) {
             (label == std::string("kind") ? i % 2 ? "odd" : "even" : std::to_string(i) + ".5") + "\n";
   return text;
 }
+OwnData small_images(const Recipe& recipe, const Folder& dir) {
+  testing_data::make_files("image-folder", dir);
+  return with_own_data(recipe, testing_data::options_of(data::dataset_defs().at("image-folder"), dir).dir);
+}
 Recipe template_recipe(const std::string& template_name) { return find_template(template_name).recipe; }
 
 TEST(OwnData, EveryKindOfFilesIsRecognised) {
@@ -79,10 +83,8 @@ TEST(OwnData, ARecipeForgetsWhatItWasToldOfAnotherKind) {
 }
 
 TEST(ModelFit, TheEndsOfANetworkForImagesAreChanged) {
-  Folder dir;
-  testing_data::make_files("image-folder", dir);
-  const data::DatasetDef& kind = data::dataset_defs().at("image-folder");
-  const OwnData own = with_own_data(template_recipe("fashion-cnn"), testing_data::options_of(kind, dir).dir);
+  const Folder dir;
+  const OwnData own = small_images(template_recipe("fashion-cnn"), dir);
   const ModelSpec& cnn = find_template("fashion-cnn").model;
   const ModelFit fit = fit_model(cnn, own.recipe, *own.split.train);
   EXPECT_FALSE(fit.bare);
@@ -106,10 +108,8 @@ TEST(ModelFit, SizesThatWereSaidForOtherSamplesAreForgotten) {
 }
 
 TEST(ModelFit, WhatNoChangeOfItsEndsMendsStaysAsItIs) {
-  Folder dir;
-  testing_data::make_files("image-folder", dir);
-  const data::DatasetDef& kind = data::dataset_defs().at("image-folder");
-  const OwnData own = with_own_data(template_recipe("spirals"), testing_data::options_of(kind, dir).dir);
+  const Folder dir;
+  const OwnData own = small_images(template_recipe("spirals"), dir);
   const ModelSpec& points = find_template("spirals").model;
   const ModelFit fit = fit_model(points, own.recipe, *own.split.train);
   EXPECT_FALSE(fit.problem.empty());

@@ -19,20 +19,7 @@ using namespace testing_sessions;
 using testing_files::error_of;
 using I = int64_t;
 
-Recipe pruned(const std::string& settings, const Settings& set = {}) {
-  Settings all = {{"data.batch_size", "16"}, {"epochs", "6"}, {"callbacks", "prune " + settings}};
-  all.insert(all.end(), set.begin(), set.end());
-  return spirals(all);
-}
-ModelSpec deep_model() {
-  return Chain("deep", {2})
-      .add("fc1", "Linear", {{"out_features", I{16}}})
-      .add("act1", "ReLU")
-      .add("fc2", "Linear", {{"out_features", I{12}}})
-      .add("act2", "ReLU")
-      .add("fc3", "Linear", {{"out_features", I{2}}})
-      .done();
-}
+Recipe pruned(const std::string& settings, const Settings& set = {}) { return accompanied("prune " + settings, set); }
 Tensor weight_of(TrainingSession& s, const std::string& name) {
   for (const nn::Named& p : s.model().parameters())
     if (p.name == name) return p.tensor;
@@ -46,7 +33,7 @@ double zero_share(TrainingSession& s, const std::string& name) {
 }
 
 TEST(Prune, weights_go_by_the_cubic_schedule_and_stay_gone) {
-  TrainingSession s(deep_model(), pruned("amount=0.75 from=3 over=20 every=5 layers=fc2"));
+  TrainingSession s(deep_spirals(), pruned("amount=0.75 from=3 over=20 every=5 layers=fc2"));
   for (I step = 1; step <= 40; ++step) {
     s.step();
     const I chosen = step < 3 ? 0 : step >= 23 ? 23 : 3 + (step - 3) / 5 * 5;
@@ -59,8 +46,8 @@ TEST(Prune, weights_go_by_the_cubic_schedule_and_stay_gone) {
 }
 
 TEST(Prune, the_smallest_weights_go) {
-  TrainingSession plain(deep_model(), pruned("amount=0.5", {{"callbacks", ""}})),
-      s(deep_model(), pruned("amount=0.5 layers=fc1.weight"));
+  TrainingSession plain(deep_spirals(), pruned("amount=0.5", {{"callbacks", ""}})),
+      s(deep_spirals(), pruned("amount=0.5 layers=fc1.weight"));
   plain.step();
   s.step();
   const Tensor before = weight_of(plain, "fc1.weight"), after = weight_of(s, "fc1.weight");
@@ -77,7 +64,7 @@ TEST(Prune, the_smallest_weights_go) {
 }
 
 TEST(Prune, two_of_four_neighbours_stay) {
-  TrainingSession s(deep_model(), pruned("kind=n_m layers=fc2,fc3"));
+  TrainingSession s(deep_spirals(), pruned("kind=n_m layers=fc2,fc3"));
   run(s, 5);
   for (const char* name : {"fc2.weight", "fc3.weight"}) {
     const Tensor w = weight_of(s, name);
@@ -90,9 +77,9 @@ TEST(Prune, two_of_four_neighbours_stay) {
 }
 
 TEST(Prune, channels_that_went_can_be_taken_out_without_a_difference) {
-  TrainingSession s(deep_model(), pruned("kind=channels amount=0.5 over=10"));
+  TrainingSession s(deep_spirals(), pruned("kind=channels amount=0.5 over=10"));
   run(s, 20);
-  const Shrunk small = shrink(deep_model(), s.model().state_dict(), {.zeros = true});
+  const Shrunk small = shrink(deep_spirals(), s.model().state_dict(), {.zeros = true});
   for (const ShrinkRow& r : small.rows) EXPECT_EQ(r.channels_after, r.layer == "fc3" ? 2 : r.channels / 2) << r.layer;
   TrainingSession other(small.model, spirals({{"data.batch_size", "16"}}));
   std::vector<GivenTensor> given;
@@ -105,7 +92,7 @@ TEST(Prune, channels_that_went_can_be_taken_out_without_a_difference) {
 
 TEST(Prune, movement_takes_what_training_moves_towards_zero) {
   const std::string settings = "kind=movement amount=0.5 from=8 layers=fc2";
-  TrainingSession plain(deep_model(), pruned(settings, {{"callbacks", ""}})), s(deep_model(), pruned(settings));
+  TrainingSession plain(deep_spirals(), pruned(settings, {{"callbacks", ""}})), s(deep_spirals(), pruned(settings));
   std::vector<double> score(192);
   for (I step = 1; step <= 8; ++step) {
     const Tensor w = weight_of(plain, "fc2.weight");
@@ -131,17 +118,17 @@ TEST(Prune, a_run_that_was_kept_goes_on_to_the_bit) {
   for (const char* settings : {"amount=0.8 from=4 over=30 every=3", "kind=movement amount=0.6 over=25",
                                "kind=channels amount=0.4 over=20", "kind=n_m from=12"}) {
     const Recipe r = pruned(settings, {{"optimizer.type", "adam"}, {"average.type", "ema"}});
-    TrainingSession through(deep_model(), r);
+    TrainingSession through(deep_spirals(), r);
     run(through, 40);
     for (const I cut : {2, 11, 33}) {
-      TrainingSession a(deep_model(), r), b(deep_model(), r);
+      TrainingSession a(deep_spirals(), r), b(deep_spirals(), r);
       run(a, cut);
       b.load(a.save());
       run(b, 40 - cut);
       expect_same(b.save(), through.save());
     }
     // A branch of the same recipe is its parent.
-    TrainingSession parent(deep_model(), r), child(deep_model(), r);
+    TrainingSession parent(deep_spirals(), r), child(deep_spirals(), r);
     run(parent, 17);
     child.branch(parent.save(), r);
     run(child, 23);
@@ -150,16 +137,16 @@ TEST(Prune, a_run_that_was_kept_goes_on_to_the_bit) {
 }
 
 TEST(Prune, what_does_not_fit_is_said) {
-  const auto made = [](const Recipe& r) { return error_of([&] { TrainingSession s(deep_model(), r); }); };
+  const auto made = [](const Recipe& r) { return error_of([&] { TrainingSession s(deep_spirals(), r); }); };
   EXPECT_NE(made(pruned("layers=fc9")).find("the model has no weight of such a name"), std::string::npos);
   EXPECT_NE(made(pruned("kind=channels layers=fc3")).find("those of fc3 must stay: the model's output"),
             std::string::npos);
   EXPECT_NE(made(pruned("kind=n_m n=4")).find("is all of them"), std::string::npos);
-  TrainingSession s(deep_model(), pruned("amount=0.5")), other(tanh_model(), spirals({{"data.batch_size", "16"}}));
+  TrainingSession s(deep_spirals(), pruned("amount=0.5")), other(tanh_model(), spirals({{"data.batch_size", "16"}}));
   run(s, 2);
   Checkpoint c = s.save();
   c.state["callbacks"]["kept"][0][1]["masks"]["fc1.weight"][0] = 7;
-  TrainingSession again(deep_model(), pruned("amount=0.5"));
+  TrainingSession again(deep_spirals(), pruned("amount=0.5"));
   EXPECT_THROW(again.load(c), Error);
 }
 

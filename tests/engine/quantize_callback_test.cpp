@@ -27,18 +27,7 @@ using testing_files::error_of;
 using I = int64_t;
 
 Recipe quantized(const std::string& settings, const Settings& set = {}) {
-  Settings all = {{"data.batch_size", "16"}, {"epochs", "6"}, {"callbacks", "quantize " + settings}};
-  all.insert(all.end(), set.begin(), set.end());
-  return spirals(all);
-}
-ModelSpec relu_model() {
-  return Chain("deep", {2})
-      .add("fc1", "Linear", {{"out_features", I{16}}})
-      .add("act1", "ReLU")
-      .add("fc2", "Linear", {{"out_features", I{12}}})
-      .add("act2", "ReLU")
-      .add("fc3", "Linear", {{"out_features", I{2}}})
-      .done();
+  return accompanied("quantize " + settings, set);
 }
 std::vector<float> floats(const Tensor& t) {
   const Tensor c = contiguous(detach(t));
@@ -58,7 +47,7 @@ TEST(FakeQuantize, rounds_to_the_grid_and_lets_gradients_through_inside_it) {
 }
 
 TEST(QuantizeInTraining, layers_compute_on_as_few_values_as_was_asked) {
-  TrainingSession s(relu_model(), quantized("weight_bits=3 activation_bits=4 after=5 layers=fc*"));
+  TrainingSession s(deep_spirals(), quantized("weight_bits=3 activation_bits=4 after=5 layers=fc*"));
   run(s, 4);
   std::set<float> read;
   auto& fc2 = *s.model().named_modules().at(3).second;
@@ -101,7 +90,7 @@ TEST(QuantizeInTraining, layers_compute_on_as_few_values_as_was_asked) {
 }
 
 TEST(QuantizeInTraining, ranges_are_an_average_over_the_steps) {
-  TrainingSession s(relu_model(), quantized("momentum=0.5 layers=fc1"));
+  TrainingSession s(deep_spirals(), quantized("momentum=0.5 layers=fc1"));
   std::vector<std::pair<double, double>> seen;
   auto& fc1 = *s.model().named_modules().at(1).second;
   fc1.add_forward_pre_hook([&](nn::Module& m, std::vector<Tensor>& in) {
@@ -119,17 +108,17 @@ TEST(QuantizeInTraining, ranges_are_an_average_over_the_steps) {
 TEST(QuantizeInTraining, a_run_that_was_kept_goes_on_to_the_bit) {
   for (const char* settings : {"weight_bits=4 activation_bits=4", "after=12 momentum=0.8", "layers=fc2 after=2"}) {
     const Recipe r = quantized(settings, {{"optimizer.type", "adam"}, {"average.type", "ema"}});
-    TrainingSession through(relu_model(), r);
+    TrainingSession through(deep_spirals(), r);
     run(through, 40);
     for (const I cut : {1, 11, 12, 33}) {
-      TrainingSession a(relu_model(), r), b(relu_model(), r);
+      TrainingSession a(deep_spirals(), r), b(deep_spirals(), r);
       run(a, cut);
       b.load(a.save());
       run(b, 40 - cut);
       expect_same(b.save(), through.save());
       EXPECT_EQ(b.evaluate().loss, through.evaluate().loss);
     }
-    TrainingSession parent(relu_model(), r), child(relu_model(), r);
+    TrainingSession parent(deep_spirals(), r), child(deep_spirals(), r);
     run(parent, 17);
     child.branch(parent.save(), r);
     run(child, 23);
@@ -138,8 +127,8 @@ TEST(QuantizeInTraining, a_run_that_was_kept_goes_on_to_the_bit) {
 }
 
 TEST(QuantizeInTraining, computing_again_for_the_sake_of_memory_changes_no_bit) {
-  TrainingSession kept(relu_model(), quantized("weight_bits=4 activation_bits=4")),
-      again(relu_model(), quantized("weight_bits=4 activation_bits=4", {{"recompute", "2"}}));
+  TrainingSession kept(deep_spirals(), quantized("weight_bits=4 activation_bits=4")),
+      again(deep_spirals(), quantized("weight_bits=4 activation_bits=4", {{"recompute", "2"}}));
   run(kept, 12), run(again, 12);
   const Checkpoint a = kept.save(), b = again.save();
   for (size_t i = 0; i < a.tensors.size(); ++i)
@@ -148,8 +137,8 @@ TEST(QuantizeInTraining, computing_again_for_the_sake_of_memory_changes_no_bit) 
 }
 
 TEST(QuantizeInTraining, it_leaves_the_layers_as_they_were) {
-  TrainingSession s(relu_model(), quantized("weight_bits=2 activation_bits=2")),
-      plain(relu_model(), quantized("", {{"callbacks", ""}}));
+  TrainingSession s(deep_spirals(), quantized("weight_bits=2 activation_bits=2")),
+      plain(deep_spirals(), quantized("", {{"callbacks", ""}}));
   run(s, 8);
   Checkpoint c = s.save();
   c.state.erase("callbacks");
@@ -165,14 +154,14 @@ TEST(QuantizeInTraining, it_leaves_the_layers_as_they_were) {
 
 TEST(QuantizeInTraining, what_does_not_fit_is_said) {
   EXPECT_NE(error_of([] {
-              TrainingSession s(relu_model(), quantized("layers=act*"));
+              TrainingSession s(deep_spirals(), quantized("layers=act*"));
             }).find("no convolution or linear layer of such a name"),
             std::string::npos);
-  TrainingSession s(relu_model(), quantized("weight_bits=4"));
+  TrainingSession s(deep_spirals(), quantized("weight_bits=4"));
   run(s, 2);
   Checkpoint c = s.save();
   c.state["callbacks"]["kept"][0][1]["ranges"]["fc1"][0] = {7};
-  TrainingSession again(relu_model(), quantized("weight_bits=4"));
+  TrainingSession again(deep_spirals(), quantized("weight_bits=4"));
   EXPECT_THROW(again.load(c), Error);
 }
 

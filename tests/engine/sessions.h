@@ -23,6 +23,20 @@ inline Recipe with(Recipe r, const Settings& set) {
 inline Recipe spirals(const Settings& set) {
   return with(with({}, {{"data.dataset", "spirals"}, {"data.samples", "130"}}), set);
 }
+/// Six epochs of them in batches of 16, with callbacks.
+inline Recipe accompanied(const std::string& callbacks, const Settings& set = {}) {
+  return with(spirals({{"data.batch_size", "16"}, {"epochs", "6"}, {"callbacks", callbacks}}), set);
+}
+/// Of two numbers, for spirals, with ReLUs between three layers.
+inline ModelSpec deep_spirals() {
+  return Chain("deep", {2})
+      .add("fc1", "Linear", {{"out_features", int64_t{16}}})
+      .add("act1", "ReLU")
+      .add("fc2", "Linear", {{"out_features", int64_t{12}}})
+      .add("act2", "ReLU")
+      .add("fc3", "Linear", {{"out_features", int64_t{2}}})
+      .done();
+}
 /// Of two numbers, for spirals.
 inline ModelSpec tanh_model() {
   return Chain("test", {2})

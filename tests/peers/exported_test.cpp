@@ -52,40 +52,20 @@ TEST(ExportedPrograms, every_layer_in_pytorch) {
   TENON_NEEDS_TORCH_EXPORT();
   const NoGrad off;
   const TemporaryFolder folder("tenon-exported");
-  json cases = json::array();
-  std::vector<LayerGraph> programs;
-  std::map<std::string, std::string> refused;
-  for (LayerGraph& layer : layer_graphs()) {
-    SCOPED_TRACE(layer.what);
-    const std::string path = folder / (std::to_string(cases.size()) + ".pt2");
-    try {
-      formats::save_exported(path, layer.onnx, layer.state, layer.batch);
-    } catch (const formats::OnnxUnsupported& e) {
-      refused[layer.what] = e.message();
-      continue;
-    }
+  const WrittenGraphs written = written_graphs(folder, "pt2", [](const std::string& path, const LayerGraph& layer) {
+    formats::save_exported(path, layer.onnx, layer.state, layer.batch);
     const std::vector<Tensor> back = formats::run_onnx(formats::load_exported(path), layer.inputs);
     ASSERT_EQ(layer.output.size(), back.at(0).size());
     EXPECT_LE(apart(layer.output, back[0]), 1e-5) << "read back";
-    json j = {{"path", path}, {"inputs", json::array()}};
-    for (const Tensor& t : layer.inputs) j["inputs"].push_back(to_json(t));
-    cases.push_back(j);
-    programs.push_back(std::move(layer));
-  }
-  std::string list;
-  for (const auto& [type, why] : refused) list += "\n  " + type + ": " + why;
-  EXPECT_GT(programs.size(), 150u);
-  EXPECT_TRUE(refused.empty()) << list;
-
-  const auto theirs = run_torch("exported.py", {{"run", cases}});
+  });
+  const std::vector<LayerGraph>& programs = written.graphs;
+  const auto theirs = run_torch("exported.py", {{"run", written.cases}});
   for (size_t i = 0; i < programs.size(); ++i) {
     SCOPED_TRACE(programs[i].what);
     const Tensor& other = find(theirs, std::to_string(i) + " output");
     ASSERT_EQ(programs[i].output.size(), other.size());
     EXPECT_LE(apart(programs[i].output, other), 1e-5);
-    for (const auto* tensors : {&programs[i].state.parameters, &programs[i].state.buffers})
-      for (const auto& [name, t] : *tensors)
-        EXPECT_EQ(difference(t, find(theirs, std::to_string(i) + " state " + name)), 0) << name;
+    expect_state(programs[i], theirs, std::to_string(i) + " state ");
   }
 }
 

@@ -1,5 +1,7 @@
 #include "tests/peers/layer_graphs.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -10,6 +12,7 @@
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
 #include "engine/spec/layer_registry.h"
+#include "tests/peers/torch.h"
 
 namespace tenon::peers {
 namespace {
@@ -72,6 +75,32 @@ std::vector<LayerGraph> layer_graphs() {
     all.push_back(std::move(g));
   }
   return all;
+}
+
+WrittenGraphs written_graphs(const TemporaryFolder& folder, const std::string& ending,
+                             const std::function<void(const std::string& path, const LayerGraph& graph)>& write) {
+  WrittenGraphs written{{}, json::array()};
+  for (LayerGraph& layer : layer_graphs()) {
+    SCOPED_TRACE(layer.what);
+    const std::string path = folder / (std::to_string(written.graphs.size()) + "." + ending);
+    try {
+      write(path, layer);
+    } catch (const formats::OnnxUnsupported& e) {
+      ADD_FAILURE() << "it is refused: " << e.message();
+      continue;
+    }
+    json inputs = json::array();
+    for (const Tensor& t : layer.inputs) inputs.push_back(to_json(t));
+    written.cases.push_back({{"path", path}, {"inputs", std::move(inputs)}});
+    written.graphs.push_back(std::move(layer));
+  }
+  EXPECT_GT(written.graphs.size(), 150u);
+  return written;
+}
+
+void expect_state(const LayerGraph& graph, const formats::NamedTensors& theirs, const std::string& prefix) {
+  for (const auto* tensors : {&graph.state.parameters, &graph.state.buffers})
+    for (const auto& [name, t] : *tensors) EXPECT_EQ(difference(t, find(theirs, prefix + name)), 0) << name;
 }
 
 }  // namespace tenon::peers

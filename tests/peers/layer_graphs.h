@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/temporary_folder.h"
 #include "core/tensor.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/torchscript/script.h"
@@ -20,5 +22,16 @@ struct LayerGraph {
 };
 /// Of those that ONNX has words for; LayersOnnx tells of the others.
 std::vector<LayerGraph> layer_graphs();
+
+/// Those of them that a format has written, as files of the folder "0.pt2", "1.pt2", ...; their paths and inputs are
+/// the cases of PyTorch's side. `write` refuses by OnnxUnsupported, which none may.
+struct WrittenGraphs {
+  std::vector<LayerGraph> graphs;
+  nlohmann::json cases;
+};
+WrittenGraphs written_graphs(const TemporaryFolder& folder, const std::string& ending,
+                             const std::function<void(const std::string& path, const LayerGraph& graph)>& write);
+/// A state_dict that PyTorch read is to the bit what was written.
+void expect_state(const LayerGraph& graph, const formats::NamedTensors& theirs, const std::string& prefix);
 
 }  // namespace tenon::peers

@@ -2,10 +2,6 @@
 // there, under the same names.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <map>
-
 #include "core/error.h"
 #include "core/temporary_folder.h"
 #include "engine/formats/torchscript/script.h"
@@ -15,36 +11,15 @@
 namespace tenon::peers {
 namespace {
 
-using nlohmann::json;
-
 TEST(TorchScript, every_layer_in_pytorch) {
   TENON_NEEDS_TORCH();
   const TemporaryFolder folder("tenon-scripts");
-  json cases = json::array();
-  std::vector<LayerGraph> programs;
-  std::map<std::string, std::string> refused;
-  for (LayerGraph& layer : layer_graphs()) {
-    SCOPED_TRACE(layer.what);
-    const std::string path = folder / (std::to_string(cases.size()) + ".torchscript");
-    try {
-      formats::save_torchscript(path, layer.onnx, layer.state, layer.batch);
-    } catch (const formats::OnnxUnsupported& e) {
-      refused[layer.what] = e.message();
-      continue;
-    }
-    json j = {{"path", path}, {"inputs", json::array()}};
-    for (const Tensor& t : layer.inputs) j["inputs"].push_back(to_json(t));
-    cases.push_back(j);
-    programs.push_back(std::move(layer));
-  }
-  std::string list;
-  for (const auto& [type, why] : refused) list += "\n  " + type + ": " + why;
-  if (std::getenv("TENON_LIST_REFUSED"))
-    std::printf("%zu programs, %zu refused:%s\n", programs.size(), refused.size(), list.c_str());
-  EXPECT_GT(programs.size(), 150u);
-  EXPECT_TRUE(refused.empty()) << list;
-
-  const auto theirs = run_torch("torchscript.py", cases);
+  const WrittenGraphs written =
+      written_graphs(folder, "torchscript", [](const std::string& path, const LayerGraph& layer) {
+        formats::save_torchscript(path, layer.onnx, layer.state, layer.batch);
+      });
+  const std::vector<LayerGraph>& programs = written.graphs;
+  const auto theirs = run_torch("torchscript.py", written.cases);
   for (size_t i = 0; i < programs.size(); ++i) {
     SCOPED_TRACE(programs[i].what);
     for (const char* form : {"output", "frozen"}) {
@@ -52,9 +27,7 @@ TEST(TorchScript, every_layer_in_pytorch) {
       ASSERT_EQ(programs[i].output.size(), other.size());
       EXPECT_LE(apart(programs[i].output, other), 1e-5) << form;
     }
-    for (const auto* tensors : {&programs[i].state.parameters, &programs[i].state.buffers})
-      for (const auto& [name, t] : *tensors)
-        EXPECT_EQ(difference(t, find(theirs, std::to_string(i) + " state " + name)), 0) << name;
+    expect_state(programs[i], theirs, std::to_string(i) + " state ");
   }
 }
 
