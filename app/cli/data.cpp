@@ -118,6 +118,7 @@ int look_at_batch(const Args& args, projects::Project& project) {
 
 /// What is asked of the project: other data, and a model that suits them. A line for each thing that was done.
 std::vector<std::string> change_project(const Args& args) {
+  if (!args.has("--take") && !args.has("--fit") && !args.has("--begin")) return {};  // who only looks writes nothing
   const auto project = projects::Project::open(args.word(0));
   std::vector<std::string> done;
   if (args.has("--take")) {
