@@ -54,7 +54,7 @@ double weight_of(const TensorPair& p) {
   return p.difference.changed ? (larger > 0 ? p.difference.norm() / larger : 0) : -1;
 }
 
-Table weight_table(const ModelFile& a, const ModelFile& b, const ModelDifference& d, size_t top) {
+Table difference_table(const ModelFile& a, const ModelFile& b, const ModelDifference& d, size_t top) {
   Table t{"weights",
           {{"name", "TENSOR", Unit::text},
            {"relative", "RELATIVE NORM", Unit::number},
@@ -214,7 +214,7 @@ Finding compare_models(const ModelFile& a, const ModelFile& b, size_t top, const
     f.facts.push_back({"nodes_only_a", "nodes only in A", Unit::count, nodes.only_a});
     f.facts.push_back({"nodes_only_b", "nodes only in B", Unit::count, nodes.only_b});
   }
-  f.tables.push_back(weight_table(a, b, d, top));
+  f.tables.push_back(difference_table(a, b, d, top));
   if (Table t = tensor_table(a, b, d, top); !t.rows.empty()) f.tables.push_back(std::move(t));
   if (Table t = node_table(a, b, d, top); !t.rows.empty()) f.tables.push_back(std::move(t));
   return f;

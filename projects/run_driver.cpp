@@ -57,7 +57,7 @@ Recipe changed(Recipe recipe, const KeyValues& set) {
   return recipe;
 }
 
-EpochLength epoch_of(const TrainingSession& session) {
+EpochLength epoch_length_of(const TrainingSession& session) {
   return {session.steps_per_epoch(), session.samples_per_epoch(), session.recipe().integer("data.batch_size"),
           session.shift()};
 }
@@ -136,7 +136,7 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
   together([&] {
     list = make_watches(recipe);
     info = project->new_run(options.run_name, model, recipe.to_json(), session->total_steps(),
-                            trial ? trial->of : TrialOf{}, epoch_of(*session));
+                            trial ? trial->of : TrialOf{}, epoch_length_of(*session));
   });
   arm(std::move(list));
 }
@@ -174,8 +174,8 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
   for (const MetricPoint& p : project->metric(parent.id, "loss"))
     if (p.step <= of.step) trained = p.wall;
   auto list = make_watches(recipe);
-  info =
-      project->new_run(options.run_name, model, recipe.to_json(), session->total_steps(), {}, epoch_of(*session), of);
+  info = project->new_run(options.run_name, model, recipe.to_json(), session->total_steps(), {},
+                          epoch_length_of(*session), of);
   arm(std::move(list));
 }
 
@@ -218,7 +218,7 @@ void RunDriver::Impl::go_on(const TrainOptions& options, const Together& togethe
   together([&] {
     list = make_watches(session->recipe());
     // Refused while another process trains it.
-    project->continue_run(info.id, session->steps_done(), info.seconds, epoch_of(*session));
+    project->continue_run(info.id, session->steps_done(), info.seconds, epoch_length_of(*session));
   });
   trained = info.seconds;
   arm(std::move(list));

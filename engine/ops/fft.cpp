@@ -70,7 +70,7 @@ struct Fourier {
 };
 const Register<Fourier> fourier_op;
 
-double factor(FftNorm norm, bool inverse, int64_t n) {
+double norm_factor(FftNorm norm, bool inverse, int64_t n) {
   if (norm == FftNorm::ortho) return 1 / std::sqrt(static_cast<double>(n));
   return (norm == FftNorm::backward) == inverse ? 1 / static_cast<double>(n) : 1;
 }
@@ -97,7 +97,7 @@ Tensor transform(const Tensor& x, int64_t n, int axis, FftNorm norm, bool invers
   Tensor y = fitted(x, a, n < 0 ? x.size(a) : n);
   const int64_t size = y.size(a);
   y = a == last ? apply<Fourier>({inverse}, y) : transpose(apply<Fourier>({inverse}, transpose(y, a, last)), a, last);
-  const double f = factor(norm, inverse, size);
+  const double f = norm_factor(norm, inverse, size);
   return f == 1 ? y : mul(y, f);
 }
 

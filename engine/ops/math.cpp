@@ -252,7 +252,7 @@ const bool log1p_by_log = (
     Register<pointwise::Unary<log1p_formula>>::def().decompose =
         [](const void*, const std::vector<Tensor>& in) { return log(add(in[0], 1)); },
     true);
-}
+}  // namespace
 OP_UNARY(logit, "", sc::log(x / (T(1) - x)), g / (x * (T(1) - x)), in(0.1, 0.9))
 OP_UNARY(tan, "Tan", sc::tan(x), g*(T(1) + y * y), in(-1, 1))
 OP_UNARY(asin, "Asin", sc::asin(x), g / sc::sqrt(T(1) - x * x), in(-0.8, 0.8))

@@ -77,7 +77,7 @@ void take_diagonals(Term& x) {
 }
 
 /// Sums the axes whose label nobody needs.
-void sum_out(Term& x, const Labels& needed) {
+void sum_labels(Term& x, const Labels& needed) {
   Dims axes;
   Labels left;
   for (size_t i = 0; i < x.labels.size(); ++i) {
@@ -115,8 +115,8 @@ Term contract(Term a, Term b, const Labels& needed, const std::map<int, int64_t>
   Labels both_a = needed, both_b = needed;
   both_a.insert(both_a.end(), b.labels.begin(), b.labels.end());
   both_b.insert(both_b.end(), a.labels.begin(), a.labels.end());
-  sum_out(a, both_a);
-  sum_out(b, both_b);
+  sum_labels(a, both_a);
+  sum_labels(b, both_b);
   Labels batch, summed, only_a, only_b;
   for (int label : a.labels) (has(b.labels, label) ? (has(needed, label) ? batch : summed) : only_a).push_back(label);
   for (int label : b.labels)
@@ -204,7 +204,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
       needed.insert(needed.end(), parts[j].labels.begin(), parts[j].labels.end());
     total = contract(total, parts[k], needed, size);
   }
-  sum_out(total, out);
+  sum_labels(total, out);
   return ordered(total, out);
 }
 

@@ -70,7 +70,7 @@ bool whole_list(const std::string& text, std::vector<int64_t>& list) {
 }
 
 /// Puts a value that stands for one of another kind into that kind.
-void convert(const AttrDef& d, AttrValue& v) {
+void convert_to(const AttrDef& d, AttrValue& v) {
   const size_t to = d.fallback.index();
   if (const auto* i = std::get_if<int64_t>(&v)) {
     const int64_t n = *i;
@@ -124,7 +124,7 @@ std::string attr_allowed(const AttrDef& d) {
 }
 
 AttrValue fit_attr(const AttrDef& d, AttrValue v, const std::string& key) {
-  convert(d, v);
+  convert_to(d, v);
   if (v.index() != d.fallback.index()) refuse(d, key, in_quotes(v), attr_kind(d.fallback));
   if (!d.choices.empty()) {
     const std::string& s = std::get<std::string>(v);

@@ -38,14 +38,14 @@ std::vector<double> memberships(const std::vector<Beside>& near) {
   return held;
 }
 
-struct Edge {
+struct Link {
   int32_t from = 0, to = 0;
   double weight = 0;
 };
 
 /// The union of what either of two rows is to the other: a + b - ab. Edges by their ends, the smaller one first.
-std::vector<Edge> edges_of(const std::vector<std::vector<Beside>>& near) {
-  std::vector<Edge> all;
+std::vector<Link> edges_of(const std::vector<std::vector<Beside>>& near) {
+  std::vector<Link> all;
   for (size_t i = 0; i < near.size(); ++i) {
     const std::vector<double> held = memberships(near[i]);
     for (size_t k = 0; k < near[i].size(); ++k) {
@@ -54,7 +54,7 @@ std::vector<Edge> edges_of(const std::vector<std::vector<Beside>>& near) {
     }
   }
   std::stable_sort(all.begin(), all.end(),
-                   [](const Edge& a, const Edge& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+                   [](const Link& a, const Link& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
   size_t kept = 0;
   for (size_t i = 1; i < all.size(); ++i)
     if (all[i].from == all[kept].from && all[i].to == all[kept].to)
@@ -116,15 +116,15 @@ std::vector<UmapPoint> umap_beginning(const std::vector<UmapPoint>& plane) {
 /// Points that are drawn together along edges and pushed apart from others taken by chance, one after the other.
 class UmapLayout {
  public:
-  UmapLayout(std::vector<Edge> edges, std::vector<UmapPoint> places, const std::array<double, 2>& curve)
+  UmapLayout(std::vector<Link> edges, std::vector<UmapPoint> places, const std::array<double, 2>& curve)
       : edges_(std::move(edges)), at_(std::move(places)), a_(curve[0]), b_(curve[1]) {
     double most = 0;
-    for (const Edge& e : edges_) most = std::max(most, e.weight);
-    for (const Edge& e : edges_) every_.push_back(e.weight > 0 ? most / e.weight : 0);
+    for (const Link& e : edges_) most = std::max(most, e.weight);
+    for (const Link& e : edges_) every_.push_back(e.weight > 0 ? most / e.weight : 0);
     due_ = every_;
   }
 
-  /// Edge e is looked at in every most/weight-th epoch, so that what counts for more moves more often.
+  /// Link e is looked at in every most/weight-th epoch, so that what counts for more moves more often.
   void move(int epoch, int epochs) {
     const double rate = 1 - static_cast<double>(epoch) / epochs;
     for (size_t e = 0; e < edges_.size(); ++e) {
@@ -143,7 +143,7 @@ class UmapLayout {
   static constexpr int kPushes = 3;  // of either end: the authors push one end five times, and come by both
   static double clipped(double v) { return std::clamp(v, -4.0, 4.0); }
 
-  void attract(const Edge& e, double rate) {
+  void attract(const Link& e, double rate) {
     UmapPoint &p = at_[static_cast<size_t>(e.from)], &q = at_[static_cast<size_t>(e.to)];
     const double dx = p[0] - q[0], dy = p[1] - q[1], square = dx * dx + dy * dy;
     if (square <= 0) return;
@@ -163,7 +163,7 @@ class UmapLayout {
     p[1] += rate * clipped(push * dy);
   }
 
-  std::vector<Edge> edges_;
+  std::vector<Link> edges_;
   std::vector<double> every_, due_;  // by edge: epochs between two looks, and the epoch of the next
   std::vector<UmapPoint> at_;
   double a_, b_;

@@ -29,7 +29,7 @@
 namespace tenon {
 namespace {
 
-Tensor leaf(double value, const Shape& size = {}) {
+Tensor scalar_leaf(double value, const Shape& size = {}) {
   Tensor t = full(size, value, DType::f64);
   return set_requires_grad(t);
 }
@@ -78,7 +78,7 @@ TEST(CustomFunction, HasItsOwnGradientAndASecondOne) {
 }
 
 TEST(CustomFunction, AnOverwrittenSavedTensorIsFound) {
-  Tensor x = mul(leaf(2), 1.0);
+  Tensor x = mul(scalar_leaf(2), 1.0);
   Tensor y = apply_function(std::make_shared<Cube>(), {x})[0];
   add_(x, 1.0);
   EXPECT_THROW(backward(y), Error);
@@ -94,7 +94,7 @@ TEST(CustomFunction, StraightThroughPassesTheGradient) {
 }
 
 TEST(Hooks, OfAllFourKindsRunInTheirOrderAndAreRemovable) {
-  Tensor x = leaf(3), y = mul(x, x), z = mul(y, 2.0);
+  Tensor x = scalar_leaf(3), y = mul(x, x), z = mul(y, 2.0);
   std::string order;
   int ids[4];
   ids[0] = add_hook(y, [&](const Tensor&) {
@@ -125,7 +125,7 @@ TEST(Hooks, OfAllFourKindsRunInTheirOrderAndAreRemovable) {
 }
 
 TEST(Backward, InputsLimitWhereGradientsGo) {
-  Tensor a = leaf(2), b = leaf(3), middle = mul(a, b);
+  Tensor a = scalar_leaf(2), b = scalar_leaf(3), middle = mul(a, b);
   BackwardOptions o;
   o.retain_graph = true;
   o.inputs = {a};
@@ -213,7 +213,7 @@ TEST(Checkpoint, IsDifferentiableTwice) {
 }
 
 TEST(InferenceMode, ItsResultsCannotJoinAGraph) {
-  Tensor x = leaf(2), y;
+  Tensor x = scalar_leaf(2), y;
   {
     InferenceMode inference;
     y = mul(x, 3.0);
@@ -234,7 +234,7 @@ TEST(Functional, DerivativesOfFunctions) {
   EXPECT_NEAR(value_at(jvp(squares, {x}, {v}), {1}), 0.8, 1e-12);
   EXPECT_NEAR(value_at(vjp(squares, {x}, v)[0], {2}), 1.2, 1e-12);
   EXPECT_NEAR(value_at(jacobian([&](const Tensor& t) { return squares({t}); }, x), {2, 2}), 0.6, 1e-12);
-  Tensor w = leaf(2);
+  Tensor w = scalar_leaf(2);
   auto per_sample =
       per_sample_gradients([&](int64_t i) { return square(sub(mul(w, static_cast<double>(i)), 1.0)); }, 3, {w});
   EXPECT_EQ(to_string(per_sample[0].size()), "[3]");

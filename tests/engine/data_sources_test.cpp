@@ -79,7 +79,7 @@ TEST(Sources, OfATextAreTheBytesOfItsFiles) {
 }
 
 /// Numbers from a seed, which a failure names.
-struct Dice {
+struct DiceSource {
   std::mt19937 engine;
   I below(I n) { return static_cast<I>(engine() % static_cast<uint32_t>(n)); }
 };
@@ -87,7 +87,7 @@ struct Dice {
 TEST(Sources, AValueThatIsNotFiniteIsNamedWithItsRow) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
-    Dice dice{std::mt19937(seed)};
+    DiceSource dice{std::mt19937(seed)};
     Folder dir;
     const I rows = 40 + dice.below(60), width = 1 + dice.below(5), bad = dice.below(rows);
     const bool target = seed % 3 == 0, whole = seed % 2 == 0;
@@ -125,7 +125,7 @@ TEST(Sources, AValueThatIsNotFiniteIsNamedWithItsRow) {
 TEST(Sources, ACellThatIsNotFiniteIsNamedWithItsLine) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
-    Dice dice{std::mt19937(seed)};
+    DiceSource dice{std::mt19937(seed)};
     Folder dir;
     const I rows = 30 + dice.below(60), bad = dice.below(rows);
     const char* words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "1e999"};
@@ -159,7 +159,7 @@ TEST(Sources, ACellThatIsNotFiniteIsNamedWithItsLine) {
 TEST(Sources, ALabelThatIsNoneIsNamedWithItsSample) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    Dice dice{std::mt19937(seed)};
+    DiceSource dice{std::mt19937(seed)};
     Folder dir;
     const char* words[] = {"nan", "inf", "", "-1"};
     const I shards = 3, samples = 4, bad = dice.below(shards * samples);
@@ -182,7 +182,7 @@ TEST(Sources, ALabelThatIsNoneIsNamedWithItsSample) {
 TEST(Sources, AnImageThatIsDamagedIsNamedOrLeftOut) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    Dice dice{std::mt19937(seed)};
+    DiceSource dice{std::mt19937(seed)};
     Folder dir;
     const int images = 20, bad = static_cast<int>(dice.below(images));
     std::string name;

@@ -53,6 +53,16 @@ TEST(House, files_of_a_folder_keep_no_functions_of_one_name_to_themselves) {
   EXPECT_TRUE(bad.empty()) << join(bad);
 }
 
+TEST(House, a_source_keeps_no_name_to_itself_that_a_header_gives_everyone) {
+  std::vector<std::pair<std::string, std::string>> headers, sources;
+  for (const std::string& path : project_files(TENON_SOURCE_DIR))
+    if (is_source(path))
+      (path.ends_with(".h") ? headers : sources)
+          .emplace_back(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path));
+  const Violations bad = scan_hidden_names(headers, sources);
+  EXPECT_TRUE(bad.empty()) << join(bad);
+}
+
 TEST(House, a_type_is_defined_in_one_header) {
   std::vector<std::pair<std::string, std::string>> headers;
   for (const std::string& path : project_files(TENON_SOURCE_DIR))
@@ -177,6 +187,22 @@ TEST(Scanner, types_of_one_name_in_a_namespace_are_found) {
   EXPECT_TRUE(bad[0].starts_with("tenon::Trial is defined in a.h and b.h")) << bad[0];
   EXPECT_TRUE(scan_shared_types({{"a.h", one}, {"b.h", "namespace tenon::nn {\nstruct Trial {\n};\n"}}).empty());
   EXPECT_TRUE(scan_shared_types({{"a.h", one}, {"b.h", "namespace tenon {\nstruct Trial;\n"}}).empty());
+}
+
+TEST(Scanner, a_name_that_hides_a_headers_is_found) {
+  const std::string header =
+      "namespace tenon::a {\nstruct Answer {\n};\nstd::string to_json(int x);\n}  // namespace\n";
+  auto source = [](const std::string& space, const std::string& what) {
+    return "namespace " + space + " {\nnamespace {\n" + what + "\n}  // namespace\n}  // namespace " + space + "\n";
+  };
+  auto found = [&](const std::string& text) { return scan_hidden_names({{"a/a.h", header}}, {{"a/b.cpp", text}}); };
+  const Violations bad = found(source("tenon::a", "struct Answer {\n};"));
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_EQ(bad[0], "a/b.cpp:3: keeps a Answer to itself, which hides the one that a/a.h gives everyone in tenon::a");
+  EXPECT_EQ(found(source("tenon::a", "std::vector<int> to_json(bool x) {\n}")).size(), 1u);
+  EXPECT_TRUE(found(source("tenon::b", "struct Answer {\n};")).empty());
+  EXPECT_TRUE(found(source("tenon::a", "const auto x = to_json(3);\nstruct Answers {\n};")).empty());
+  EXPECT_TRUE(found("namespace tenon::a {\nstd::string to_json(int x) {\n}\n}  // namespace\n").empty());
 }
 
 TEST(Scanner, qt_outside_the_window_is_found) {

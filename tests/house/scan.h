@@ -27,6 +27,12 @@ Violations scan_local_functions(const std::vector<std::pair<std::string, std::st
 /// Headers, by path and text, of which two define a type of one name in one namespace.
 Violations scan_shared_types(const std::vector<std::pair<std::string, std::string>>& headers);
 
+/// Headers and sources, by path and text: what a source keeps to itself in an anonymous namespace while a header gives
+/// everyone a type or function of that name in the same namespace. Whoever includes both means either, and the compiler
+/// says so only where both happen to meet.
+Violations scan_hidden_names(const std::vector<std::pair<std::string, std::string>>& headers,
+                             const std::vector<std::pair<std::string, std::string>>& sources);
+
 /// Words that no file of the tree may hold: marks of unfinished work, hosts of package registries.
 Violations scan_words(const std::string& path, const std::string& text);
 

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 /// Numbers from a fixed stream.
-struct Draw {
+struct ViewDraw {
   Philox random{2026, 7};
   uint64_t drawn = 0;
   int64_t below(int64_t n) { return static_cast<int64_t>(random.below(drawn++, static_cast<uint64_t>(n))); }
@@ -49,7 +49,7 @@ Tensor step(const Tensor& x, const std::string& op, const json& args) {
 }
 
 /// An op with arguments that mostly fit x, some just do not.
-json random_op(Draw& d, const Tensor& x, bool always_fits) {
+json random_op(ViewDraw& d, const Tensor& x, bool always_fits) {
   const int n = x.ndim();
   auto axis = [&] { return n == 0 ? int64_t{0} : d.between(-n, n - 1); };
   auto size_of = [&](int64_t a) { return n == 0 ? int64_t{1} : x.size(static_cast<int>(a)); };
@@ -148,7 +148,7 @@ json random_op(Draw& d, const Tensor& x, bool always_fits) {
   }
 }
 
-Shape random_size(Draw& d) {
+Shape random_size(ViewDraw& d) {
   Shape s;
   for (int64_t n = d.between(0, 4); n > 0; --n) s.push_back(d.below(12) == 0 ? 0 : d.between(1, 5));
   return s;
@@ -157,7 +157,7 @@ std::vector<int64_t> listed(const Dims& d) { return {d.begin(), d.end()}; }
 
 TEST(Views, TenThousandChainsAreTheSameAsPyTorchs) {
   TENON_NEEDS_TORCH();
-  Draw d;
+  ViewDraw d;
   json chains = json::array();
   std::vector<std::vector<int64_t>> ours;
   int refused = 0;
@@ -214,7 +214,7 @@ TEST(Views, TenThousandChainsAreTheSameAsPyTorchs) {
 
 TEST(Views, GradientsThroughWritesIntoViewsAreThoseOfPyTorch) {
   TENON_NEEDS_TORCH();
-  Draw d;
+  ViewDraw d;
   d.random.stream = 8;
   json programs = json::array();
   std::vector<std::vector<double>> ours;

@@ -14,7 +14,7 @@ namespace {
 
 using testing_words::error_of;
 
-const Table& table_of(const Finding& f, const std::string& name) {
+const Table& table_named(const Finding& f, const std::string& name) {
   const auto at = std::find_if(f.tables.begin(), f.tables.end(), [&](const Table& t) { return t.name == name; });
   static const Table none;
   EXPECT_NE(at, f.tables.end()) << name;
@@ -52,14 +52,14 @@ TEST(OpDefinition, every_op_can_be_looked_into_and_its_gradient_is_seen) {
     const Finding f = op_definition(name);
     EXPECT_EQ(f.sentence.find(name + " takes "), 0u) << f.sentence;
     if (op.samples) {
-      EXPECT_FALSE(table_of(f, "samples").rows.empty()) << name;
+      EXPECT_FALSE(table_named(f, "samples").rows.empty()) << name;
     }
     const bool passes_on = op.info.kind == OpKind::view || kPassOn.contains(name);
     if (op.backward && op.samples && !passes_on) {
-      EXPECT_FALSE(table_of(f, "gradient").rows.empty()) << name;
+      EXPECT_FALSE(table_named(f, "gradient").rows.empty()) << name;
     }
     if (op.decompose && op.samples) {
-      EXPECT_FALSE(table_of(f, "decomposition").rows.empty()) << name;
+      EXPECT_FALSE(table_named(f, "decomposition").rows.empty()) << name;
     }
   }
 }
@@ -69,16 +69,16 @@ TEST(OpDefinition, linear_is_what_it_is) {
   EXPECT_EQ(fact_of(f, "onnx"), "Gemm");
   EXPECT_EQ(fact_of(f, "saves_inputs"), "0, 1");
   EXPECT_EQ(fact_of(f, "autocast"), "in the low type");
-  EXPECT_EQ(ops_in(table_of(f, "gradient")), (std::vector<std::string>{"matmul", "matmul", "sum"}));
-  const auto& with_bias = table_of(f, "samples").rows.at(0);
+  EXPECT_EQ(ops_in(table_named(f, "gradient")), (std::vector<std::string>{"matmul", "matmul", "sum"}));
+  const auto& with_bias = table_named(f, "samples").rows.at(0);
   EXPECT_EQ(std::get<std::string>(with_bias[1]), "f64 [5, 3], f64 [4, 3], f64 [4]");
   EXPECT_EQ(std::get<int64_t>(with_bias[4]), 2 * 5 * 4 * 3);
-  EXPECT_NE(std::get<std::string>(table_of(f, "source").rows.at(0)[0]).find("struct Linear"), std::string::npos);
+  EXPECT_NE(std::get<std::string>(table_named(f, "source").rows.at(0)[0]).find("struct Linear"), std::string::npos);
 }
 
 TEST(OpDefinition, attributes_say_what_they_may_be) {
   const Finding f = op_definition("softmax");
-  const auto& rows = table_of(f, "attributes").rows;
+  const auto& rows = table_named(f, "attributes").rows;
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(std::get<std::string>(rows[0][0]), "log");
   EXPECT_EQ(std::get<std::string>(rows[0][1]), "false");

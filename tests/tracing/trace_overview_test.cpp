@@ -13,7 +13,6 @@
 namespace tenon::tracing {
 namespace {
 
-using Cause = Training::Cause;
 using traces::EventId;
 using traces::EventKind;
 using traces::Trace;

@@ -31,7 +31,7 @@ RunStatus status(RunStatus::State state, int64_t step) {
   s.total_steps = 2814;
   return s;
 }
-std::string value_of(const Details& d, const std::string& name) {
+std::string detail_of(const Details& d, const std::string& name) {
   for (const auto& section : d.sections)
     for (const auto& row : section.rows)
       if (row.name == name) return row.value;
@@ -50,8 +50,8 @@ TEST(Project, ARunThatIsPausedIsCalledSoEverywhere) {
   DetailsSources from;
   from.project = &c;
   const Details d = details_of(Selection::run(7), from);
-  EXPECT_EQ(value_of(d, "status"), "paused");
-  EXPECT_EQ(value_of(d, "steps"), "80 of 2,814");
+  EXPECT_EQ(detail_of(d, "status"), "paused");
+  EXPECT_EQ(detail_of(d, "steps"), "80 of 2,814");
   c.follow(status(RunStatus::State::running, 81));
   EXPECT_EQ(ProjectModel::tree(c)[1].children[0].note, "2.9 %");
   EXPECT_EQ(ProjectModel::tree(c)[1].children[0].icon, "run");

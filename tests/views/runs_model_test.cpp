@@ -306,7 +306,7 @@ TEST(Runs, FieldsAreNamedAsAFilterNamesThem) {
   EXPECT_FALSE(main_field({}));
 }
 
-struct Chart : ::testing::Test {
+struct RunsChartTest : ::testing::Test {
   RunsChart chart;
   std::vector<Selection> selected;
   void SetUp() override {
@@ -322,7 +322,7 @@ struct Chart : ::testing::Test {
   }
 };
 
-TEST_F(Chart, EveryRunStandsWhereItsValuesAre) {
+TEST_F(RunsChartTest, EveryRunStandsWhereItsValuesAre) {
   // 0.001, 0.002, 0.1 against 0.95, 0.91, 0.80.
   EXPECT_LT(middle(2).x, middle(3).x);
   EXPECT_LT(middle(3).x, middle(1).x);
@@ -337,7 +337,7 @@ TEST_F(Chart, EveryRunStandsWhereItsValuesAre) {
   EXPECT_TRUE(chart.frame({600, 300}).overlaps().empty());
 }
 
-TEST_F(Chart, AClickAndKeysChooseARun) {
+TEST_F(RunsChartTest, AClickAndKeysChooseARun) {
   const Point p = middle(3);
   EXPECT_TRUE(chart.pointer({PointerEvent::Type::press, Button::left, p.x, p.y, {}}));
   ASSERT_EQ(selected.size(), 1u);
@@ -353,7 +353,7 @@ TEST_F(Chart, AClickAndKeysChooseARun) {
   EXPECT_FALSE(chart.pointer({PointerEvent::Type::press, Button::left, 1, 1, {}}));
 }
 
-TEST_F(Chart, EveryRunIsALineThroughAllKeys) {
+TEST_F(RunsChartTest, EveryRunIsALineThroughAllKeys) {
   chart.set_axes(told_fields(three()));
   ASSERT_EQ(told_fields(three()).size(), 2u) << "rates and optimizers";
   const auto lines = [&] {
@@ -386,7 +386,7 @@ TEST_F(Chart, EveryRunIsALineThroughAllKeys) {
     EXPECT_TRUE(chart.frame(size).overlaps().empty()) << size.w;
 }
 
-TEST_F(Chart, ThousandsOfRunsAreSoManyLinesThatAFrameStaysShort) {
+TEST_F(RunsChartTest, ThousandsOfRunsAreSoManyLinesThatAFrameStaysShort) {
   std::vector<RunRow> many;
   for (int64_t i = 1; i <= 3000; ++i)
     many.push_back(run_row(i, "r" + std::to_string(i), 0.001 * static_cast<double>(i), i % 3 ? "sgd" : "adamw",
@@ -400,7 +400,7 @@ TEST_F(Chart, ThousandsOfRunsAreSoManyLinesThatAFrameStaysShort) {
   EXPECT_NE(std::find(texts.begin(), texts.end(), "the 400 highest and lowest of 3,000"), texts.end());
 }
 
-TEST_F(Chart, WordsHaveAPlaceEachAndWhatHasNoValueIsCounted) {
+TEST_F(RunsChartTest, WordsHaveAPlaceEachAndWhatHasNoValueIsCounted) {
   auto rows = three_rows();
   rows.push_back(run_row(4, "broken", 0.1, "sgd", std::nan("")));
   chart.set_rows(shared(rows));

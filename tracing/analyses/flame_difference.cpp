@@ -125,7 +125,7 @@ std::vector<uint32_t> changed_nodes(const FlamePair& p) {
   return nodes;
 }
 
-Finding finding_of(const FlamePair& pair, size_t top, const char* what) {
+Finding difference_finding(const FlamePair& pair, size_t top, const char* what) {
   if (pair.flame.empty())
     return nothing("There is nothing to compare: neither of the two holds any " + std::string(what) + ".");
   Finding f;
@@ -156,10 +156,10 @@ Finding finding_of(const FlamePair& pair, size_t top, const char* what) {
 }
 
 Finding trace_stack_changes(const TraceRequest& r) {
-  return finding_of(flame_difference(*r.traces[0], *r.traces[1]), r.top, "event that takes time");
+  return difference_finding(flame_difference(*r.traces[0], *r.traces[1]), r.top, "event that takes time");
 }
 Finding memory_stack_changes(const SnapshotRequest& r) {
-  return finding_of(flame_difference(*r.snapshots[0], *r.snapshots[1], r.device), r.top, "allocation");
+  return difference_finding(flame_difference(*r.snapshots[0], *r.snapshots[1], r.device), r.top, "allocation");
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ Finding memory_info(const SnapshotRequest& r) {
   return f;
 }
 
-Finding live_at(const SnapshotRequest& r, bool at_peak) {
+Finding blocks_at(const SnapshotRequest& r, bool at_peak) {
   const Snapshot& s = r.first();
   size_t trace = asked_trace(s, r.device);
   if (trace == std::string::npos) {
@@ -166,8 +166,8 @@ Finding live_at(const SnapshotRequest& r, bool at_peak) {
   f.tables.push_back(owner_table("owners", s, all, r.top));
   return f;
 }
-Finding peak(const SnapshotRequest& r) { return live_at(r, true); }
-Finding live(const SnapshotRequest& r) { return live_at(r, false); }
+Finding peak(const SnapshotRequest& r) { return blocks_at(r, true); }
+Finding live(const SnapshotRequest& r) { return blocks_at(r, false); }
 
 Finding grown(const SnapshotRequest& r, bool only_growth) {
   const Snapshot &a = *r.snapshots[0], &b = *r.snapshots[1];

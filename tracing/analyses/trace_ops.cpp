@@ -40,15 +40,15 @@ using OpGroups = std::unordered_map<std::string_view, OpGroup>;
 bool is_call(EventKind k) { return k == EventKind::cpu_op || k == EventKind::annotation || k == EventKind::runtime; }
 
 /// Ops, annotations and calls of the runtime as they lie in each other, whatever Python functions lie between.
-struct CallTree {
+struct OpTree {
   std::vector<EventId> parent;
   std::vector<int64_t> self;
   std::vector<char> again;  ///< all that the parent does, under the same name
 };
 
-CallTree call_tree(const Trace& t) {
+OpTree call_tree(const Trace& t) {
   constexpr int64_t rounding = 1000;  // of files in whole microseconds
-  CallTree tree;
+  OpTree tree;
   const std::vector<EventId> around = parents(t);
   // An event's number is larger than that of what it lies in, so one pass from the front finds the nearest call around
   // each.
@@ -90,7 +90,7 @@ std::vector<std::pair<std::string_view, OpGroup>> sorted_groups(const OpGroups& 
 
 Finding ops(const TraceRequest& r) {
   const Trace& t = r.first();
-  const CallTree tree = call_tree(t);
+  const OpTree tree = call_tree(t);
   const std::vector<TraceStep> steps = trace_steps(t);
   const auto step = std::find_if(steps.begin(), steps.end(), [&](const TraceStep& s) { return s.number == r.step; });
   auto wanted = [&](EventId e) {

@@ -25,7 +25,9 @@ struct PlanRange {
   float at(double v) const { return static_cast<float>((v - lo) / (hi - lo)); }
 };
 
-Ink ink_of(formats::Precision p) { return static_cast<Ink>(static_cast<int>(Ink::series0) + static_cast<int>(p) % 8); }
+Ink precision_ink(formats::Precision p) {
+  return static_cast<Ink>(static_cast<int>(Ink::series0) + static_cast<int>(p) % 8);
+}
 
 std::string point_text(const projects::QuantizePlan& plan, const projects::PlanPoint& p) {
   return fmt::format("{}: {} {}, {}, {}, {} ({:.2f} x)", p.title(), plan.metric, format_value(p.metric.value),
@@ -150,7 +152,7 @@ void QuantizationPlanModel::draw(Scene& scene) {
     const Point at = place(p);
     const float r = 4 + 6 * static_cast<float>(p.time / longest);
     const Box mark{at.x - r, at.y - r, 2 * r, 2 * r};
-    scene.rect(mark, ink_of(p.precision), p.front ? 0.9f : 0.35f, r);
+    scene.rect(mark, precision_ink(p.precision), p.front ? 0.9f : 0.35f, r);
     if (chosen_ == i) scene.outline({mark.x - 3, mark.y - 3, mark.w + 6, mark.h + 6}, Ink::text, 2, r + 3);
     scene.target(mark, {kPlanPoint, static_cast<int64_t>(i)}, Cursor::hand, point_text(*plan_, p));
   }

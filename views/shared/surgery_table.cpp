@@ -36,7 +36,7 @@ std::string deed_text(SurgeryRow::Deed deed) {
   return {};
 }
 
-Ink ink_of(SurgeryRow::Deed deed) {
+Ink deed_ink(SurgeryRow::Deed deed) {
   using Deed = SurgeryRow::Deed;
   return deed == Deed::begun || deed == Deed::gone ? Ink::warning : deed == Deed::kept ? Ink::none : Ink::accent;
 }
@@ -50,7 +50,7 @@ Table surgery_table(const std::vector<SurgeryRow>& rows, bool all) {
     if (!all && r.deed == SurgeryRow::Deed::kept) continue;
     Table::Row row;
     row.cells = {{r.tensor}, {deed_text(r.deed)}, {size_text(r)}, {r.how}};
-    row.cells[1].mark = ink_of(r.deed);
+    row.cells[1].mark = deed_ink(r.deed);
     row.selection = Selection::module(r.tensor.substr(0, r.tensor.rfind('.')), "surgery");
     t.rows.push_back(std::move(row));
   }

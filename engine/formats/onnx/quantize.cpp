@@ -142,7 +142,7 @@ Tensor an_output(const Tensor& t, int ndim, int axis) {
   return reshape(t, s);
 }
 /// Whole numbers, as f32 or f64.
-Tensor integer_conv(const OnnxCall& c, size_t x, size_t w, size_t x_zero, size_t w_zero) {
+Tensor conv_of_integers(const OnnxCall& c, size_t x, size_t w, size_t x_zero, size_t w_zero) {
   const Tensor& kernel = c.input(w);
   const Windows at(c, c.input(x).size(), {kernel.size().begin() + std::min(2, kernel.ndim()), kernel.size().end()});
   Tensor k = cast(kernel, DType::f64), y = cast(c.input(x), DType::f64);
@@ -155,9 +155,9 @@ Tensor integer_conv(const OnnxCall& c, size_t x, size_t w, size_t x_zero, size_t
         conv2d(cast(y, t), cast(k, t), Tensor(), {Dims(at.stride), Dims(at.before), Dims(at.dilation), groups}));
   return correlate(at.padded(cast(y, t), 0), at, cast(k, t), groups);
 }
-TENON_ONNX(ConvInteger) { return {cast(integer_conv(c, 0, 1, 2, 3), DType::i32)}; }
+TENON_ONNX(ConvInteger) { return {cast(conv_of_integers(c, 0, 1, 2, 3), DType::i32)}; }
 TENON_ONNX(QLinearConv) {
-  Tensor y = cast(integer_conv(c, 0, 3, 2, 5), DType::f64);
+  Tensor y = cast(conv_of_integers(c, 0, 3, 2, 5), DType::f64);
   if (c.has(8)) y = add(y, an_output(cast(c.in[8], DType::f64), y.ndim(), 1));
   const Tensor scale =
       mul(reshape(cast(c.input(1), DType::f64), {}), an_output(cast(c.input(4), DType::f64), y.ndim(), 1));

@@ -10,7 +10,7 @@
 namespace tenon::formats {
 namespace {
 
-std::string describe(const OnnxNode& n, size_t number) {
+std::string node_words(const OnnxNode& n, size_t number) {
   return fmt::format("node {} ({})", n.name.empty() ? fmt::format("#{}", number) : n.name, n.op_type);
 }
 
@@ -32,7 +32,7 @@ void outer_reads(const OnnxGraph& g, std::vector<std::string>& out) {
     if (!r.empty() && !own.contains(r)) out.push_back(r);
 }
 
-void validate(OnnxGraph& graph, const std::string& name, const std::unordered_set<std::string>& outer) {
+void validate_graph(OnnxGraph& graph, const std::string& name, const std::unordered_set<std::string>& outer) {
   constexpr int kGiven = -1;
   std::unordered_map<std::string, int> maker;  // node number, or kGiven
   for (const auto& v : graph.inputs)
@@ -46,8 +46,8 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     for (const auto& o : graph.nodes[i].outputs)
       if (!o.empty() && !maker.emplace(o, static_cast<int>(i)).second)
-        throw Error(
-            fmt::format("{}: {} makes \"{}\", which is already made elsewhere", name, describe(graph.nodes[i], i), o));
+        throw Error(fmt::format("{}: {} makes \"{}\", which is already made elsewhere", name,
+                                node_words(graph.nodes[i], i), o));
 
   // Kahn's algorithm, first come first served: a graph already in order keeps its order.
   std::vector<std::vector<size_t>> readers(graph.nodes.size());
@@ -59,14 +59,14 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
     for (auto& a : graph.nodes[i].attributes)
       if (const auto* body = std::get_if<std::shared_ptr<OnnxGraph>>(&a.value)) {
         outer_reads(**body, reads);
-        validate(**body, name, visible);
+        validate_graph(**body, name, visible);
       }
     for (const auto& r : reads) {
       if (r.empty()) continue;
       const auto at = maker.find(r);
       if (at == maker.end()) {
         if (outer.contains(r)) continue;
-        throw Error(fmt::format("{}: {} reads \"{}\", which nothing makes", name, describe(graph.nodes[i], i), r));
+        throw Error(fmt::format("{}: {} reads \"{}\", which nothing makes", name, node_words(graph.nodes[i], i), r));
       }
       if (at->second == kGiven) continue;
       readers[static_cast<size_t>(at->second)].push_back(i);
@@ -96,7 +96,7 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
     for (size_t i = 0; i < waits.size(); ++i)
       if (waits[i])
         throw Error(
-            fmt::format("{}: {} needs its own result: the graph has a cycle", name, describe(graph.nodes[i], i)));
+            fmt::format("{}: {} needs its own result: the graph has a cycle", name, node_words(graph.nodes[i], i)));
   std::vector<OnnxNode> nodes;
   for (size_t i : order) nodes.push_back(std::move(graph.nodes[i]));
   graph.nodes = std::move(nodes);
@@ -104,6 +104,6 @@ void validate(OnnxGraph& graph, const std::string& name, const std::unordered_se
 
 }  // namespace
 
-void validate(OnnxGraph& graph, const std::string& name) { validate(graph, name, {}); }
+void validate(OnnxGraph& graph, const std::string& name) { validate_graph(graph, name, {}); }
 
 }  // namespace tenon::formats

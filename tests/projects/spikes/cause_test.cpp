@@ -92,26 +92,26 @@ struct Planted {
   }
 };
 
-struct Answer {
+struct Found {
   std::string cause, what, sentence;
   std::vector<int64_t> rows;
   std::string layer;
   int64_t replays = 0, steps = 0;
   ReplayCost most;
-  bool operator==(const Answer&) const = default;
+  bool operator==(const Found&) const = default;
 };
-Answer answer(const Planted& p) {
+Found answer(const Planted& p) {
   Inquiry q(p.project, "r");
   const CausePlan plan = plan_causes(q);
   const SpikeReport r = find_cause(q, plan);
-  Answer a{r.cause, {}, r.sentence(), {}, {}, r.replays, r.steps, plan.most};
+  Found a{r.cause, {}, r.sentence(), {}, {}, r.replays, r.steps, plan.most};
   if (r.culprit) a.what = r.culprit->what, a.rows = r.culprit->rows, a.layer = r.culprit->layer;
   return a;
 }
 
 /// The same twice, and at no greater cost than was told.
-Answer answered_twice(const Planted& p) {
-  Answer a = answer(p);
+Found answered_twice(const Planted& p) {
+  Found a = answer(p);
   EXPECT_EQ(a, answer(p));
   EXPECT_LE(a.replays, a.most.replays);
   EXPECT_LE(a.steps, a.most.steps);
@@ -123,7 +123,7 @@ Answer answered_twice(const Planted& p) {
 struct PlantedSpike {
   std::string wanted;
   std::unique_ptr<Planted> of;
-  std::function<bool(const Answer&)> right;
+  std::function<bool(const Found&)> right;
 };
 
 PlantedSpike poisoned_sample(uint64_t seed) {
@@ -132,7 +132,7 @@ PlantedSpike poisoned_sample(uint64_t seed) {
   p->poison(row, seed % 2 ? 60.f : 200.f);
   p->create(seed, {{"optimizer.lr", "0.2"}});
   p->train();
-  return {fmt::format("sample {}", row), std::move(p), [row](const Answer& a) {
+  return {fmt::format("sample {}", row), std::move(p), [row](const Found& a) {
             return a.cause == "sample" && a.rows == std::vector<int64_t>{row} &&
                    has(a.sentence, fmt::format("x_train.npy, row {}", row));
           }};
@@ -142,7 +142,7 @@ PlantedSpike bad_order(uint64_t seed) {
   auto p = std::make_unique<Planted>(seed, true);
   p->create(seed, {{"data.shuffle", "false"}, {"data.batch_size", "4"}, {"optimizer.lr", seed % 2 ? "0.3" : "0.2"}});
   p->train();
-  return {"order", std::move(p), [](const Answer& a) { return a.cause == "order"; }};
+  return {"order", std::move(p), [](const Found& a) { return a.cause == "order"; }};
 }
 
 PlantedSpike rate_jump(uint64_t seed) {
@@ -155,7 +155,7 @@ PlantedSpike rate_jump(uint64_t seed) {
   more.set = {{"max_steps", "90"}, {"optimizer.lr", seed % 2 ? "20" : "8"}};
   p->train(more);
   const std::string at = fmt::format("with step {}", steps + 1);
-  return {"rate " + at, std::move(p), [at](const Answer& a) { return a.cause == "rate" && has(a.what, at); }};
+  return {"rate " + at, std::move(p), [at](const Found& a) { return a.cause == "rate" && has(a.what, at); }};
 }
 
 PlantedSpike bad_start(uint64_t seed) {
@@ -172,7 +172,7 @@ PlantedSpike bad_start(uint64_t seed) {
   p->project->set_recipe(recipe.to_json());
   p->train();
   return {"start of " + layer, std::move(p),
-          [layer](const Answer& a) { return a.cause == "start" && a.layer == layer; }};
+          [layer](const Found& a) { return a.cause == "start" && a.layer == layer; }};
 }
 
 TEST(FindCause, names_what_made_fifty_planted_spikes) {
@@ -187,7 +187,7 @@ TEST(FindCause, names_what_made_fifty_planted_spikes) {
       const PlantedSpike spike = kind.plant(seed);
       ++planted;
       try {
-        const Answer a = answered_twice(*spike.of);
+        const Found a = answered_twice(*spike.of);
         found += spike.right(a);
         replays += a.replays;
         steps += a.steps;

@@ -19,7 +19,7 @@
 namespace tenon::views {
 namespace {
 
-class CodePage : public testing::WindowTest {
+class CodeViewTest : public testing::WindowTest {
  protected:
   CodeEditor* editor() { return window_->findChild<CodeEditor*>("code.source"); }
   BuilderModel& builder() { return bench_->model<BuilderModel>(); }
@@ -44,7 +44,7 @@ class CodePage : public testing::WindowTest {
   }
 };
 
-TEST_F(CodePage, what_is_typed_is_an_edit_of_the_graph_and_the_other_way_round) {
+TEST_F(CodeViewTest, what_is_typed_is_an_edit_of_the_graph_and_the_other_way_round) {
   open_spirals();
   show_code();
   EXPECT_EQ(text().toStdString(), python::write_model(builder().spec()));
@@ -75,7 +75,7 @@ TEST_F(CodePage, what_is_typed_is_an_edit_of_the_graph_and_the_other_way_round) 
   until([&] { return text().contains("nn.Linear(2, 40)"); });
 }
 
-TEST_F(CodePage, a_line_that_is_not_read_is_said_and_changes_nothing) {
+TEST_F(CodeViewTest, a_line_that_is_not_read_is_said_and_changes_nothing) {
   open_spirals();
   show_code();
   const ModelSpec before = builder().spec();
@@ -96,7 +96,7 @@ TEST_F(CodePage, a_line_that_is_not_read_is_said_and_changes_nothing) {
   EXPECT_TRUE(text().contains("# a word"));
 }
 
-TEST_F(CodePage, the_cursor_and_the_selection_are_one) {
+TEST_F(CodeViewTest, the_cursor_and_the_selection_are_one) {
   open_spirals();
   show_code();
   std::string last;
@@ -119,7 +119,7 @@ TEST_F(CodePage, the_cursor_and_the_selection_are_one) {
   EXPECT_NE(bench_->bus.current().name, last);
 }
 
-TEST_F(CodePage, the_source_is_copied_saved_and_read_from_a_file) {
+TEST_F(CodeViewTest, the_source_is_copied_saved_and_read_from_a_file) {
   open_spirals();
   show_code();
   ASSERT_TRUE(window_->commands().run("code.copy_model"));
@@ -140,7 +140,7 @@ TEST_F(CodePage, the_source_is_copied_saved_and_read_from_a_file) {
   EXPECT_EQ(python::difference(builder().spec(), python::read_model(other.toStdString()).model), "");
 }
 
-TEST_F(CodePage, enter_and_tab_indent_and_escape_leaves) {
+TEST_F(CodeViewTest, enter_and_tab_indent_and_escape_leaves) {
   open_spirals();
   show_code();
   editor()->setFocus();

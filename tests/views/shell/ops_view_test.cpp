@@ -12,6 +12,7 @@
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/ops/op_definition.h"
 #include "tracing/ops/op_story.h"
+#include "tracing/record/step_record.h"
 #include "views/frame/table_list.h"
 
 namespace tenon::views {
