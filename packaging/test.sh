@@ -11,7 +11,10 @@ source "$here/packaging/packages.sh"
 
 case ${1:-} in
   '') ;;
-  -h | --help) echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan, window-asan, net-asan"; exit 0 ;;
+  -h | --help)
+    echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan, window-asan, net-asan"
+    exit 0
+    ;;
   dev | release | asan | tsan | window-asan | net-asan) ;;
   *) tenon_say "unknown preset $1: dev, release, asan, tsan, window-asan or net-asan"; exit 2 ;;
 esac
@@ -21,7 +24,8 @@ case $preset in
   net-asan) preset=asan targets=(--target test_window) tests=(-R '^window_(states|monkey|kills|replay)') ;;
 esac
 
-tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" --optional "${tenon_optional_packages[@]}" "${tenon_peer_packages[@]}"
+tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" \
+  --optional "${tenon_optional_packages[@]}" "${tenon_peer_packages[@]}"
 
 cd "$here"
 # ONNX Runtime is the judge of exported models, llama.cpp's package gguf of GGUF files. The tests that need them say so
@@ -30,7 +34,8 @@ venv=$here/build/venv
 if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx' >/dev/null 2>&1; then
   tenon_say "Making a Python environment in build/venv with ONNX Runtime, which judges exported models."
   rm -rf "$venv"
-  if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check --no-input onnxruntime numpy 'onnx<1.23'; } </dev/null >&2; then
+  if ! python3 -m venv "$venv" </dev/null >&2 ||
+    ! "$venv/bin/pip" install -q --disable-pip-version-check --no-input onnxruntime numpy 'onnx<1.23' </dev/null >&2; then
     tenon_say "ONNX Runtime could not be installed: the tests that need it will be skipped."
     rm -rf "$venv"
   fi

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/median.h"
 #include "core/profile.h"
 #include "core/state.h"
 #include "engine/formats/onnx/integer_plan.h"
@@ -15,11 +16,6 @@ namespace tenon::projects {
 namespace {
 
 constexpr int kTurns = 9;
-
-double median_of(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<int64_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
 
 bool beats(const PlanPoint& a, const PlanPoint& b) {
   const bool as_good = a.lost <= b.lost && a.bytes <= b.bytes && a.time <= b.time;

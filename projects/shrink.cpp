@@ -7,6 +7,7 @@
 
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/median.h"
 #include "core/name_pattern.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
@@ -45,11 +46,6 @@ double timed(nn::Module& model, const Tensor& x) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<int64_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
-
 void time_both(ShrinkReport& r, nn::Module& whole, nn::Module& small, const Tensor& x) {
   constexpr int kWarm = 2, kTimed = 15;
   const NoGrad off;
@@ -63,8 +59,8 @@ void time_both(ShrinkReport& r, nn::Module& whole, nn::Module& small, const Tens
     b.push_back(small_took);
   }
   r.batch = x.size(0);
-  r.seconds = median(a);
-  r.seconds_after = median(b);
+  r.seconds = median_of(a);
+  r.seconds_after = median_of(b);
 }
 
 TrainedModel model_of(TrainingSession& session, const RunInfo& run, int64_t step) {

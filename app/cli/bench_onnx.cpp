@@ -5,6 +5,7 @@
 
 #include "app/cli/bench.h"
 #include "app/cli/output.h"
+#include "core/median.h"
 #include "core/profile.h"
 #include "engine/formats/onnx/feed.h"
 #include "engine/formats/onnx/integer_plan.h"
@@ -27,11 +28,6 @@ std::vector<formats::OnnxItem> made_up_inputs(const formats::OnnxModel& m, int64
     feeds.push_back(std::move(f));
   }
   return formats::fed(wanted, feeds);
-}
-
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<int64_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
 }
 
 }  // namespace
@@ -59,11 +55,11 @@ void bench_onnx(const Bench& b) {
     const int64_t begin = now_ns();
     do turn(true);
     while (static_cast<double>(now_ns() - begin) < b.seconds * 1e9);
-    for (const Contestant& c : all) b.emit("onnx", c.metric + "_" + std::to_string(batch), median(c.us), "us");
+    for (const Contestant& c : all) b.emit("onnx", c.metric + "_" + std::to_string(batch), median_of(c.us), "us");
     for (size_t i = 1; i < all.size(); ++i) {
       std::vector<double> times;
       for (size_t k = 0; k < all[i].us.size(); ++k) times.push_back(all[i].us[k] / all[0].us[k]);
-      b.emit("onnx", "faster_than_" + all[i].metric + "_" + std::to_string(batch), median(times), "times");
+      b.emit("onnx", "faster_than_" + all[i].metric + "_" + std::to_string(batch), median_of(times), "times");
     }
   }
 }

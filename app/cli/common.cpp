@@ -57,6 +57,15 @@ int64_t pick_step(const projects::RunInfo& run, const std::string& text) {
   return step;
 }
 
+AskedState asked_state(const Args& args) {
+  AskedState s{open_to_read(args.word(0)), {}, 0};
+  s.run = pick_run(*s.project, args.words() > 1 ? args.word(1) : "");
+  s.step = pick_step(s.run, args.text("--checkpoint", "last"));
+  use_threads(args);
+  catch_interrupts();
+  return s;
+}
+
 RunStep pick_run_step(const projects::Project& project, const std::string& text) {
   const size_t at = text.rfind('@');
   projects::RunInfo run = pick_run(project, text.substr(0, at));

@@ -25,6 +25,14 @@ struct RunStep {
   int64_t step = 0;
 };
 RunStep pick_run_step(const projects::Project& project, const std::string& text);
+/// "PROJECT [RUN] --checkpoint WHICH" of a command that takes a run as of a step, with its --threads applied; from here
+/// on an interrupt is noticed. Throws where there is no such run or step.
+struct AskedState {
+  std::shared_ptr<projects::Project> project;
+  projects::RunInfo run;
+  int64_t step = 0;
+};
+AskedState asked_state(const Args& args);
 /// The values of an option that is KEY=VALUE, in the order they were given. Throws Error (usage) for one without '='.
 std::vector<std::pair<std::string, std::string>> pairs_of(const Args& args, const std::string& option);
 /// Throws Error (usage) naming the files where a document is of several ranks: what is asked is asked of one of them.

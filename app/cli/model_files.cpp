@@ -25,11 +25,7 @@ int export_model(const Args& args) {
     if (args.has(o.name)) return export_in_fewer_bits(args);
   const std::string path = args.required("-o");
   const projects::ExportFormat format = projects::export_format(args.required("--format"));
-  const auto project = open_to_read(args.word(0));
-  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
-  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
-  use_threads(args);
-  catch_interrupts();
+  const auto [project, run, step] = asked_state(args);
   const projects::CppExport cpp{args.integer("--batch", 1, 1), args.text("--weights")};
   if (format != projects::ExportFormat::cpp)
     for (const char* option : {"--batch", "--weights"})

@@ -42,11 +42,7 @@ int prune(const Args& args) {
   o.layers = args.text("--layers", o.layers);
   if (!args.has("--plan") && !args.has("-o"))
     throw Error::usage("where the smaller model goes was not said", "Say -o SMALL.tenon, or --plan to see the table.");
-  const auto project = open_to_read(args.word(0));
-  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
-  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
-  use_threads(args);
-  catch_interrupts();
+  const auto [project, run, step] = asked_state(args);
   Bar bar("pruning");
   if (args.has("--plan")) {
     const Shrunk small = projects::plan_shrink(projects::trained_model(*project, run, step, bar.progress()), o);

@@ -104,11 +104,7 @@ int plan_fewer_bits(const Args& args) {
   const projects::QuantizePlanOptions options{args.integer("--samples", usual.samples, 1),
                                               args.text("--calibration", usual.calibration),
                                               args.integer("--keep", usual.most_kept, 0)};
-  const auto project = open_to_read(args.word(0));
-  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
-  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
-  use_threads(args);
-  catch_interrupts();
+  const auto [project, run, step] = asked_state(args);
   Bar bar("quantizing");
   const projects::QuantizePlan plan = projects::quantize_plan(*project, run, step, options, {}, bar.progress());
   bar.clear();
@@ -148,11 +144,7 @@ int export_in_fewer_bits(const Args& args) {
   if (args.text("--format", "onnx") != "onnx")
     throw Error::usage("--quantize is of the format onnx alone", "Say --format onnx.");
   const projects::QuantizeOptions options = asked_quantization(args);
-  const auto project = open_to_read(args.word(0));
-  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
-  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
-  use_threads(args);
-  catch_interrupts();
+  const auto [project, run, step] = asked_state(args);
   Bar bar("quantizing");
   const projects::QuantizeReport r =
       projects::export_quantized(*project, run, step, options, path, args.has("--verify"), bar.progress());

@@ -42,11 +42,7 @@ int report(const Args& args) {
   const std::string path = args.required("-o");
   if (const auto kind = views::document_kind(args.word(0)); kind != Document::Kind::project)
     return report_document(args, kind, path);
-  const auto project = open_to_read(args.word(0));
-  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
-  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
-  use_threads(args);
-  catch_interrupts();
+  const auto [project, run, step] = asked_state(args);
   Bar replay("replaying"), bar("evaluating");
   const std::string done = views::write_report(*project, run, step, path, replay.progress(), bar.progress());
   replay.clear();

@@ -282,11 +282,7 @@ int train(const Args& args) {
 }
 
 int evaluate(const Args& args) {
-  const auto project = open_to_read(args.word(0));
-  const projects::RunInfo run = pick_run(*project, args.words() > 1 ? args.word(1) : "");
-  const int64_t step = pick_step(run, args.text("--checkpoint", "last"));
-  use_threads(args);
-  catch_interrupts();
+  const auto [project, run, step] = asked_state(args);
   Bar replay("replaying"), bar("evaluating");
   const projects::Results results = projects::results_at(*project, run, step, replay.progress(), bar.progress());
   const Evaluation& e = results.evaluation;

@@ -5,6 +5,7 @@
 #include "app/window/measured_window.h"
 #include "app/window/watchdog.h"
 #include "app/window/window.h"
+#include "core/median.h"
 #include "views/frame/table_list.h"
 
 namespace tenon::app {
@@ -14,10 +15,6 @@ using namespace views;
 namespace {
 constexpr int kFrames = 40;
 
-double median(std::vector<double> of) {
-  std::sort(of.begin(), of.end());
-  return of[of.size() / 2];
-}
 }  // namespace
 
 CurveTimes measure_curves(const std::string& file, int runs) {
@@ -56,8 +53,8 @@ CurveTimes measure_curves(const std::string& file, int runs) {
       work.push_back(work_ms());
     }
     measured.settle();
-    t.filter_ms = std::max(t.filter_ms, median(times));
-    t.filter_work_ms = std::max(t.filter_work_ms, median(work));
+    t.filter_ms = std::max(t.filter_ms, median_of(times));
+    t.filter_work_ms = std::max(t.filter_work_ms, median_of(work));
   }
   window.commands().run("layout.train");
   window.show_view("training");
@@ -73,7 +70,7 @@ CurveTimes measure_curves(const std::string& file, int runs) {
     return frames;
   };
   worked = processor_time();
-  t.alone_ms = median(frames_of());
+  t.alone_ms = median_of(frames_of());
   t.alone_work_ms = work_ms() / kFrames;
   clock.restart();
   bench.pick(ids);
@@ -84,7 +81,7 @@ CurveTimes measure_curves(const std::string& file, int runs) {
   worked = processor_time();
   const std::vector<double> frames = frames_of();
   t.frame_work_ms = work_ms() / kFrames;
-  t.frame_ms = median(frames);
+  t.frame_ms = median_of(frames);
   t.worst_frame_ms = *std::max_element(frames.begin(), frames.end());
   clock.restart();
   worked = processor_time();

@@ -7,18 +7,13 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/median.h"
 
 namespace tenon::projects {
 namespace {
 
 constexpr size_t kAround = 20, kLeastBefore = 5, kAfter = 4;
 constexpr double kStandsOut = 10, kFirstStandsOut = 4, kGone = 0.35, kFirstGone = 0.6;
-
-double median_of(std::vector<double>& values) {
-  const auto mid = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), mid, values.end());
-  return *mid;
-}
 
 /// What a point is held against.
 struct Usual {

@@ -1,5 +1,5 @@
-"""Programs of torch.export. {"schemas": [...]} compares operators with PyTorch's own notation, {"run": [case]} opens and
-runs archives, {"make": folder} writes some of small modules; see exported_test.cpp."""
+"""Programs of torch.export. {"schemas": [...]} compares operators with PyTorch's own notation, {"run": [case]} opens
+and runs archives, {"make": folder} writes some of small modules; see exported_test.cpp."""
 import json
 import re
 import sys

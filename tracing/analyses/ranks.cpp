@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/median.h"
 #include "tracing/analyses/activity.h"
 #include "tracing/analyses/ranks.h"
 
@@ -60,11 +61,6 @@ int64_t apart(int64_t a, int64_t a_base, int64_t b, int64_t b_base) {
   return static_cast<int64_t>(std::clamp<__int128>(d, INT64_MIN / 4, INT64_MAX / 4));
 }
 
-int64_t median(std::vector<int64_t> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<long>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
-
 }  // namespace
 
 std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const Trace>>& traces) {
@@ -84,9 +80,9 @@ std::vector<ClockOffset> align_clocks(const std::vector<std::shared_ptr<const Tr
     }
     offsets[r].matched = later.size();
     if (later.empty()) continue;
-    offsets[r].ahead_ns = median(later);
+    offsets[r].ahead_ns = median_of(later);
     for (int64_t& v : later) v = std::abs(v - offsets[r].ahead_ns);
-    offsets[r].spread_ns = median(later);
+    offsets[r].spread_ns = median_of(later);
   }
   return offsets;
 }

@@ -86,6 +86,7 @@ void DataView::learn_from(const QString& path) {
 void DataView::fit() {
   const ModelSpec& model = bench_.model<BuilderModel>().spec();
   if (!bench_.has_project() || !look_ || of_run_) return take_fit(nullptr);
+  if (!in_sight()) return;
   const std::string keys = bench_.recipe().to_json().dump();
   if (fit_of_look_ == look_ && fit_of_keys_ == keys && fit_of_model_ == model) return;
   fit_of_look_ = look_;

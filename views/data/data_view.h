@@ -25,7 +25,10 @@ class DataView : public View {
   std::vector<Command> commands() override;
 
  protected:
-  void came_into_sight() override { read(false); }
+  void came_into_sight() override {
+    read(false);
+    fit();
+  }
 
  private:
   void build();
@@ -42,7 +45,7 @@ class DataView : public View {
   /// The next run learns from this file or folder, whatever kind of data it is.
   void learn_from(const QString& path);
   QWidget* make_fit(QWidget* parent);
-  /// Holds the model beside the data, away from the UI thread, where either has changed.
+  /// Holds the model beside the data, away from the UI thread, where either has changed and the page is looked at.
   void fit();
   void take_fit(std::shared_ptr<const DataFit> fit);
   void mend_model();
