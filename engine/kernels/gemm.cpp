@@ -134,25 +134,25 @@ void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a
   for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
 }
 
-/// out[p * n + j] = b[j * ldb + p], a block at a time so that neither side strides far.
+/// to[p * to_ld + j] = b[j * ldb + p], a block at a time so that neither side strides far.
 template <class T>
-void transpose_b(int64_t n, int64_t k, const T* b, int64_t ldb, T* out) {
+void transpose_blocks(int64_t n, int64_t k, const T* b, int64_t ldb, T* out, int64_t to_ld) {
   constexpr int64_t B = 8;
   for (int64_t j0 = 0; j0 < n; j0 += B)
     for (int64_t p0 = 0; p0 < k; p0 += B) {
       int64_t jn = std::min(B, n - j0), pn = std::min(B, k - p0);
       const T* from = b + j0 * ldb + p0;
-      T* to = out + p0 * n + j0;
+      T* to = out + p0 * to_ld + j0;
 #if defined(__AVX2__)
       if constexpr (sizeof(T) == 4) {
         if (jn == B && pn == B) {
-          transpose_8x8(from, ldb, to, n);
+          transpose_8x8(from, ldb, to, to_ld);
           continue;
         }
       }
 #endif
       for (int64_t p = 0; p < pn; ++p)
-        for (int64_t j = 0; j < jn; ++j) to[p * n + j] = from[j * ldb + p];
+        for (int64_t j = 0; j < jn; ++j) to[p * to_ld + j] = from[j * ldb + p];
     }
 }
 
@@ -175,7 +175,7 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
   if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, add);
   if (n * k <= kTinyB) {
     T copy[kTinyB];
-    transpose_b(n, k, b, ldb, copy);
+    transpose_blocks(n, k, b, ldb, copy, n);
     return plain(m, n, k, a, a_row, a_col, copy, n, c, ldc, add);
   }
   for (int64_t i = 0; i < m; ++i)
@@ -246,6 +246,13 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
               small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
             });
+}
+
+void transpose(int64_t rows, int64_t cols, const float* from, int64_t from_ld, float* to, int64_t to_ld) {
+  transpose_blocks(rows, cols, from, from_ld, to, to_ld);
+}
+void transpose(int64_t rows, int64_t cols, const double* from, int64_t from_ld, double* to, int64_t to_ld) {
+  transpose_blocks(rows, cols, from, from_ld, to, to_ld);
 }
 
 }  // namespace tenon::kernels

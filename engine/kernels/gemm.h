@@ -12,4 +12,8 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
           double* c, int64_t ldc, double beta = 0);
 
+/// to[j, i] = from[i, j] for rows x cols of `from`, on this thread.
+void transpose(int64_t rows, int64_t cols, const float* from, int64_t from_ld, float* to, int64_t to_ld);
+void transpose(int64_t rows, int64_t cols, const double* from, int64_t from_ld, double* to, int64_t to_ld);
+
 }  // namespace tenon::kernels

@@ -92,10 +92,15 @@ void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict g
 template <class T>
 struct ForwardRoom {
   T *hidden, *cell, *gates;
+  /// wh [h, gates * h], where it serves several steps: a product of few rows spends as much on the order of its right
+  /// side as on itself.
+  T* across;
   ForwardRoom(const RnnShape& s, Room& room)
       : hidden(room.take<T>(s.n * s.h)),
         cell(room.take<T>(s.cell == Cell::lstm ? s.n * s.h : 0)),
-        gates(room.take<T>(s.n * gates_of(s.cell) * s.h)) {}
+        gates(room.take<T>(s.n * gates_of(s.cell) * s.h)),
+        across(room.take<T>(turns_weights(s) ? gates_of(s.cell) * s.h * s.h : 0)) {}
+  static bool turns_weights(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
 };
 template <class T>
 struct BackwardRoom {
@@ -130,6 +135,11 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h;
   Room whole(memory);
   const ForwardRoom<T> room(s, whole);
+  const bool turned = room.turns_weights(s);
+  if (turned)
+    parallel_for(h, 64, [&](int64_t begin, int64_t end) {
+      transpose(width, end - begin, wh + begin, h, room.across + begin * width, width);
+    });
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
     T *hidden = room.hidden + begin * h, *cell = room.cell + (s.cell == Cell::lstm ? begin * h : 0),
@@ -150,7 +160,10 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
         else
           std::copy_n(x, width, g);
       }
-      gemm(false, true, rows, width, h, hidden, h, wh, h, gates, width, T(1));
+      if (turned)
+        gemm(false, false, rows, width, h, hidden, h, room.across, width, gates, width, T(1));
+      else
+        gemm(false, true, rows, width, h, hidden, h, wh, h, gates, width, T(1));
       for (int64_t r = 0; r < rows; ++r) {
         T *state = hidden + r * h, *k = kept + (at + r) * keep;
         const T* g = gates + r * width;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/parallel.h"
 #include "engine/autograd/node.h"
 #include "engine/kernels/gemm.h"
 #include "engine/op/op.h"
@@ -141,7 +142,9 @@ struct Linear {
       using T = decltype(one);
       T* to = y.data<T>();
       if (b)
-        for (int64_t i = 0; i < rows; ++i) std::copy_n(b.data<T>(), out, to + i * out);
+        parallel_for(rows, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, out)), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) std::copy_n(b.data<T>(), out, to + i * out);
+        });
       kernels::gemm(false, true, rows, out, in, x.data<T>(), std::max<int64_t>(1, in), w.data<T>(),
                     std::max<int64_t>(1, in), to, out, T(b ? 1 : 0));
     });
