@@ -18,6 +18,7 @@
 #include "core/version.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/layers.h"
+#include "engine/op/autocast.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -70,7 +71,12 @@ void bench_training(const Bench& b, const std::string& name, nn::Module& model, 
   model.train();
   auto step = [&] {
     optimizer.zero_grad();
-    backward(loss(model(x), y));
+    Tensor error;
+    {
+      const AutocastScope cast(DType::bf16, b.bf16);
+      error = loss(model(x), y);
+    }
+    backward(error);
     NoGrad off;
     optimizer.step(lr);
   };
@@ -198,6 +204,10 @@ int bench(const Args& args) {
   b.seconds = args.number("--seconds", 3, 0.01);
   b.threads = args.integer("--threads", 0, 0);
   b.json = args.json();
+  if (const std::string amp = args.text("--amp"); !amp.empty()) {
+    if (amp != "bf16") throw Error::usage(fmt::format("--amp is bf16, not '{}'", amp));
+    b.bf16 = true;
+  }
   b.runs = args.integer("--runs", b.runs, 1);
   b.points = args.integer("--points", b.points, 1);
   b.project = args.text("--project");
@@ -237,6 +247,7 @@ const bool registered_bench = register_command(
      {{"--threads", "N", "threads that compute; default every core"},
       {"--seconds", "S", "time for each measurement; default 3"},
       {"--device", "D", "cpu"},
+      {"--amp", "bf16", "models are trained in mixed precision"},
       {"--runs", "N", "of curves: runs in its project; default 5000"},
       {"--points", "N", "of curves: of each long run; default 100000"},
       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},

@@ -22,6 +22,7 @@ struct Bench {
   double seconds = 3;
   int64_t threads = 0;
   bool json = false;
+  bool bf16 = false;  ///< models are trained under autocast to bf16
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   std::string project;                    ///< its file; empty: one that goes when it was measured
   std::string file;                       ///< of `open` and `onnx`

@@ -8,12 +8,16 @@
 
 #include "core/parallel.h"
 #include "engine/kernels/dnnl.h"
+#include "engine/kernels/dnnl_matmul.h"
 
 namespace tenon::kernels {
 namespace {
 
 constexpr int64_t kTinyProduct = 32 * 1024;  // multiply-adds below which a library call costs more than the product
 constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack copy
+// Up to so many products oneDNN's gemm and its matmul both add up in one chain, to the same bits. Beyond, gemm is as
+// fast for a transposed right side.
+constexpr int64_t kShortSum = 384;
 
 // Note [Fused multiply-add]
 // The build forbids contraction so that every form of a formula gives the same bits. Inside a product there is only
@@ -230,7 +234,10 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
-              dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
+              if (!ta && tb && k <= kShortSum && pm >= 64)
+                dnnl_matmul({pm, pn, k, lda, ldb, ldc, ta, tb, false, beta != 0, false}, pa, pb, nullptr, pc);
+              else
+                dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
             });
 }
 
@@ -245,6 +252,21 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
               small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
+            });
+}
+
+void gemm_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t* a, int64_t lda, const uint16_t* b,
+               int64_t ldb, const uint16_t* bias, uint16_t* c, int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    for (int64_t i = 0; i < m; ++i)
+      bias ? static_cast<void>(std::copy_n(bias, n, c + i * ldc)) : static_cast<void>(std::fill_n(c + i * ldc, n, 0));
+    return;
+  }
+  in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
+            [&](int64_t pm, int64_t pn, const uint16_t* pa, const uint16_t* pb, uint16_t* pc) {
+              const uint16_t* row = bias ? bias + (pc - c) % ldc : nullptr;
+              dnnl_matmul({pm, pn, k, lda, ldb, ldc, ta, tb, true, false, bias != nullptr}, pa, pb, row, pc);
             });
 }
 

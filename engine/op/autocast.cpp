@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/dry_device.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
 #include "engine/op/op.h"
@@ -36,6 +37,20 @@ Tensor cast_kept(const Tensor& t, DType to) {
   if (!k.to || k.to.dtype() != to || k.version != t.version() || k.recorded != grad_enabled())
     k = {t, cast(t, to), t.version(), grad_enabled()};
   return k.to;
+}
+
+/// Whether the kernel that serves this call takes these halves as they are. Devices that register kernels of their own
+/// take f32.
+bool takes_halves(const OpDef& op, const Tensor* in, int inputs) {
+  if (!op.info.own_halves) return false;
+  const Tensor* first = nullptr;
+  for (int i = 0; i < inputs; ++i) {
+    if (!in[i] || !is_floating(in[i].dtype())) continue;
+    if (!first) first = in + i;
+    if (in[i].dtype() != first->dtype()) return false;
+  }
+  const Device d = first->device();
+  return d.type == DeviceType::cpu || d.type == DeviceType::meta || is_dry(d);
 }
 
 /// Casts an op made for f32 around: halves in as f32, results out as halves.
@@ -109,8 +124,9 @@ bool dispatch_cast(const OpDef& op, const void* attrs, const Tensor* in, int inp
   if (!op.widens) return false;
   bool any = false;
   for (int i = 0; i < inputs; ++i) any |= in[i].defined() && is_half(in[i].dtype());
-  if (any) run_widened(op, attrs, in, inputs, out);
-  return any;
+  if (!any || takes_halves(op, in, inputs)) return false;
+  run_widened(op, attrs, in, inputs, out);
+  return true;
 }
 
 }  // namespace tenon

@@ -133,9 +133,11 @@ void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inpu
 }
 
 // Working memory is for one call: it comes from the device's pool and goes back there.
-[[gnu::noinline]] void compute_with_workspace(Call call, Kernel kernel) {
+[[gnu::noinline]] void compute_with_workspace(const Call& given, Kernel kernel) {
+  const size_t bytes = given.op->workspace(given.attrs, given);
+  if (bytes == 0) return kernel(given);
   CategoryScope category(Category::workspace);
-  const size_t bytes = call.op->workspace(call.attrs, call);
+  Call call = given;
   const Device device = call.stream.device;
   const Ref<Storage> room = device.type == DeviceType::cpu ? pool_take(bytes) : backend_take(bytes, device);
   call.workspace = room->data;

@@ -23,8 +23,7 @@ const Registry<OpDef>& all_ops() { return registry(); }
 void register_op(OpDef& def, Place place) {
   def.profile_name = intern_name(def.info.name);
   const OpKind k = def.info.kind;
-  def.widens =
-      !def.info.own_halves && k != OpKind::pointwise && k != OpKind::view && k != OpKind::copy && k != OpKind::index;
+  def.widens = k != OpKind::pointwise && k != OpKind::view && k != OpKind::copy && k != OpKind::index;
   def.amp = def.info.amp;
   if (def.amp == Amp::by_kind)
     def.amp = k == OpKind::matmul || k == OpKind::conv ? Amp::low : k == OpKind::reduce ? Amp::f32 : Amp::leave;

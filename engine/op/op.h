@@ -64,8 +64,8 @@ struct OpInfo {
   OpKind kind = OpKind::other;
   int outputs = 1;
   Amp amp = Amp::by_kind;
-  /// cpu() works on f16 and bf16 itself. Pointwise, view, copy and index ops always do; others are run in f32
-  /// otherwise, see dispatch().
+  /// cpu() works on f16 and bf16 itself where every floating input is of one such type. Pointwise, view, copy and index
+  /// ops always work on them; others are run in f32, see dispatch().
   bool own_halves = false;
   /// cpu() is host code that moves tensors between devices through their backends. It serves every device, and the
   /// outputs lie where infer() says.
@@ -114,7 +114,7 @@ using Kernel = void (*)(const Call& call);
 struct OpDef {
   OpInfo info;
   uint16_t profile_name = 0;
-  bool widens = false;   ///< half-precision inputs are run in f32
+  bool widens = false;   ///< half-precision inputs are run in f32, but for info.own_halves
   Amp amp = Amp::leave;  ///< resolved, never by_kind
   Saves saves;
   int arity = -1;  ///< inputs it takes, optional ones included; -1: any number

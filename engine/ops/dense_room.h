@@ -16,6 +16,17 @@ inline Tensor copied(const Tensor& x, const Layout& to, kernels::Room& room) {
 inline Tensor dense(const Tensor& x, kernels::Room& room) {
   return !x || x.is_contiguous() ? x : copied(x, Layout::contiguous(x.size()), room);
 }
+/// The same in another type.
+inline Tensor dense_as(const Tensor& x, DType t, kernels::Room& room) {
+  if (!x || x.dtype() == t) return dense(x, room);
+  const Layout to = Layout::contiguous(x.size());
+  const size_t bytes = static_cast<size_t>(x.numel()) * itemsize(t);
+  char* at = room.take<char>(static_cast<int64_t>(bytes));
+  if (!at) return x;
+  Tensor y = from_blob(at, bytes, to, t, [](Storage* s) { delete s; });
+  copy_(y, x);
+  return y;
+}
 inline Tensor dense_nhwc(const Tensor& x, kernels::Room& room) {
   return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()), room);
 }

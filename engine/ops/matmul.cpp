@@ -4,19 +4,36 @@
 
 #include "core/parallel.h"
 #include "engine/autograd/node.h"
+#include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
 
 namespace tenon {
 namespace {
 
-using ops::common_float;
-using ops::dense;
 using ops::float_or_double;
+
+// Note [Products of halves]
+// bf16 is multiplied by the processor where it can (sums in f32, rounded once), else, like f16, in f32 copies: the same
+// products and sums, which are exact in f32 but for the order in which they are added. So a run in bf16 repeats its
+// bits on processors of one kind, as every product does.
+bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
+bool by_processor(DType t) { return t == DType::bf16 && kernels::has_bf16_products(); }
+
+/// The type that all of a product's inputs have.
+DType product_type(std::initializer_list<const Meta*> inputs) {
+  const DType t = (*inputs.begin())->dtype;
+  if (!is_half(t)) return ops::common_float(inputs);
+  for (const Meta* m : inputs)
+    if (m->dtype != t)
+      throw Error(std::string("its inputs are ") + name(t) + " and " + name(m->dtype) + "; they must be alike",
+                  "cast() one of them");
+  return t;
+}
 
 /// The last two axes of a tensor as a matrix the product kernel can read.
 struct Matrix {
@@ -24,7 +41,13 @@ struct Matrix {
   int64_t rows, cols, ld;
   bool transposed;  ///< in memory
 
-  explicit Matrix(const Tensor& x) : t(x), rows(x.size(-2)), cols(x.size(-1)), transposed(false) {
+  /// As elements of type `as`; what has to be copied for it lies in `room`.
+  Matrix(const Tensor& x, DType as, kernels::Room& room) : t(x), rows(x.size(-2)), cols(x.size(-1)), transposed(false) {
+    if (x.dtype() != as) {
+      t = ops::dense_as(x, as, room);
+      ld = std::max<int64_t>(1, cols);
+      return;
+    }
     int64_t r = x.stride()[x.ndim() - 2], c = x.stride()[x.ndim() - 1];
     if ((c == 1 || cols == 1) && (rows == 1 || r >= std::max<int64_t>(1, cols))) {
       ld = rows == 1 ? std::max<int64_t>(1, cols) : r;
@@ -32,7 +55,7 @@ struct Matrix {
       transposed = true;
       ld = cols == 1 ? std::max<int64_t>(1, rows) : c;
     } else {
-      t = dense(x);
+      t = ops::dense(x, room);
       ld = std::max<int64_t>(1, cols);
     }
   }
@@ -47,8 +70,67 @@ struct Matrix {
   }
 };
 
+/// What a product reads and writes, in the type that it is computed in.
+struct Operands {
+  Matrix a, b;
+  Tensor bias;  ///< or undefined
+  Tensor wide;  ///< the result in f32, where it is rounded to halves afterwards
+
+  Operands(const Call& c, kernels::Room& room)
+      : a(c.in[0], type_of(c), room),
+        b(c.in[1], type_of(c), room),
+        bias(c.inputs > 2 ? ops::dense_as(c.in[2], type_of(c), room) : Tensor()) {
+    if (type_of(c) == c.out[0].dtype()) return;
+    const size_t bytes = static_cast<size_t>(c.out[0].numel()) * sizeof(float);
+    if (char* at = room.take<char>(static_cast<int64_t>(bytes)))
+      wide = from_blob(at, bytes, Layout::contiguous(c.out[0].size()), DType::f32, [](Storage* s) { delete s; });
+  }
+  static DType type_of(const Call& c) {
+    const DType t = c.out[0].dtype();
+    return is_half(t) && !by_processor(t) ? DType::f32 : t;
+  }
+  static size_t bytes(const Call& c) {
+    bool as_they_are = type_of(c) == c.out[0].dtype();
+    for (int i = 0; i < c.inputs; ++i) as_they_are = as_they_are && (!c.in[i] || c.in[i].is_contiguous());
+    if (as_they_are) return 0;
+    kernels::Room room;
+    const Operands counted(c, room);
+    return room.used();
+  }
+};
+
+/// y = op(a) op(b), of every matrix of the batch, with a row `bias` added to each row of a single one.
+void product(const Call& c, bool ta, bool tb) {
+  kernels::Room room(c.workspace);
+  const Operands in(c, room);
+  const Tensor& y = in.wide ? in.wide : c.out[0];
+  const int64_t m = y.size(-2), n = y.size(-1), k = ta ? in.a.rows : in.a.cols;
+  const bool a_turned = ta != in.a.transposed, b_turned = tb != in.b.transposed;
+  int64_t batch = 1;
+  for (int i = 0; i < y.ndim() - 2; ++i) batch *= y.size(i);
+  if (y.dtype() == DType::bf16) {
+    for (int64_t i = 0; i < batch; ++i)
+      kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.t.data<uint16_t>() + in.a.at(i), in.a.ld,
+                         in.b.t.data<uint16_t>() + in.b.at(i), in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr,
+                         y.data<uint16_t>() + i * m * n, n);
+    return;
+  }
+  float_or_double(y.dtype(), [&](auto one) {
+    using T = decltype(one);
+    T* to = y.data<T>();
+    if (in.bias)
+      parallel_for(m, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) std::copy_n(in.bias.data<T>(), n, to + i * n);
+      });
+    for (int64_t i = 0; i < batch; ++i)
+      kernels::gemm(a_turned, b_turned, m, n, k, in.a.t.data<T>() + in.a.at(i), in.a.ld, in.b.t.data<T>() + in.b.at(i),
+                    in.b.ld, to + i * m * n, n, T(in.bias ? 1 : 0));
+  });
+  if (in.wide) ops::write_output(c.out[0], in.wide);
+}
+
 struct MatMul {
-  static constexpr OpInfo info{"matmul", "MatMul", OpKind::matmul};
+  static constexpr OpInfo info{.name = "matmul", .onnx = "MatMul", .kind = OpKind::matmul, .own_halves = true};
   struct Attrs {
     bool ta = false, tb = false;
     template <class F>
@@ -59,7 +141,7 @@ struct MatMul {
   };
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     Meta m = a;
-    m.dtype = common_float({&a, &b});
+    m.dtype = product_type({&a, &b});
     const Shape &sa = a.shape, &sb = b.shape;
     if (sa.n < 2 || sb.n < 2)
       throw Error("a product needs matrices; the inputs have sizes " + to_string(sa) + " and " + to_string(sb),
@@ -79,19 +161,8 @@ struct MatMul {
     m.shape[m.shape.n - 1] = cols;
     return m;
   }
-  static void cpu(const Call& c) {
-    const auto& at = c.as<Attrs>();
-    Matrix a(c.in[0]), b(c.in[1]);
-    const Tensor& y = c.out[0];
-    int64_t m = y.size(-2), n = y.size(-1), k = at.ta ? a.rows : a.cols, batch = 1;
-    for (int i = 0; i < y.ndim() - 2; ++i) batch *= y.size(i);
-    float_or_double(y.dtype(), [&](auto one) {
-      using T = decltype(one);
-      for (int64_t i = 0; i < batch; ++i)
-        kernels::gemm(at.ta != a.transposed, at.tb != b.transposed, m, n, k, a.t.template data<T>() + a.at(i), a.ld,
-                      b.t.template data<T>() + b.at(i), b.ld, y.data<T>() + i * m * n, n);
-    });
-  }
+  static size_t workspace(const Attrs&, const Call& c) { return Operands::bytes(c); }
+  static void cpu(const Call& c) { product(c, c.as<Attrs>().ta, c.as<Attrs>().tb); }
   static constexpr Saves saves{.inputs = 0b11};
   static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d) {
@@ -115,17 +186,18 @@ struct MatMul {
     s.add("both transposed", Attrs{true, true}, {s.values({4, 3}), s.values({5, 4})});
     s.add("batch", Attrs{}, {s.values({2, 3, 4}), s.values({2, 4, 5})});
     s.add("one matrix for a batch", Attrs{}, {s.values({2, 3, 4}), s.values({4, 5})});
+    s.add("left transposed, one matrix for a batch", Attrs{true, false}, {s.values({4, 3}), s.values({2, 4, 5})});
     s.add("empty inner axis", Attrs{}, {s.values({3, 0}), s.values({0, 2})});
   }
 };
 
 struct Linear {
-  static constexpr OpInfo info{"linear", "Gemm", OpKind::matmul};
+  static constexpr OpInfo info{.name = "linear", .onnx = "Gemm", .kind = OpKind::matmul, .own_halves = true};
   using Attrs = NoAttrs;
   static Meta infer(const NoAttrs&, const Meta& x, const Meta& w, const Meta& b) {
     bool bias = !absent(b);
     Meta m = x;
-    m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
+    m.dtype = bias ? product_type({&x, &w, &b}) : product_type({&x, &w});
     if (x.shape.n != 2 || w.shape.n != 2 || x.shape[1] != w.shape[1])
       throw Error("an input of size " + to_string(x.shape) + " does not fit a weight of size " + to_string(w.shape) +
                   ": its last axis must be " + (w.shape.n == 2 ? std::to_string(w.shape[1]) : "the weight's"));
@@ -134,21 +206,8 @@ struct Linear {
     m.shape[1] = w.shape[0];
     return m;
   }
-  static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]), w = dense(c.in[1]), b = dense(c.in[2]);
-    const Tensor& y = c.out[0];
-    int64_t in = w.size(1), out = w.size(0), rows = x.size(0);
-    float_or_double(y.dtype(), [&](auto one) {
-      using T = decltype(one);
-      T* to = y.data<T>();
-      if (b)
-        parallel_for(rows, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, out)), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) std::copy_n(b.data<T>(), out, to + i * out);
-        });
-      kernels::gemm(false, true, rows, out, in, x.data<T>(), std::max<int64_t>(1, in), w.data<T>(),
-                    std::max<int64_t>(1, in), to, out, T(b ? 1 : 0));
-    });
-  }
+  static size_t workspace(const NoAttrs&, const Call& c) { return Operands::bytes(c); }
+  static void cpu(const Call& c) { product(c, false, true); }
   static constexpr Saves saves{.inputs = 0b011};
   static void backward(Grad& d) {
     const Tensor& g = d.out();

@@ -367,7 +367,8 @@ int64_t taken_by(const OpDef& op, const Sample& s, DType type) {
   Measured measured;
   run_kernel(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data());
   const Call call{&op, s.attrs.get(), in.data(), static_cast<int>(in.size()), out.data(), op.info.outputs, {}, nullptr};
-  const int64_t said = op.workspace ? static_cast<int64_t>(pool_block_bytes(op.workspace(s.attrs.get(), call))) : 0;
+  const size_t works_in = op.workspace ? op.workspace(s.attrs.get(), call) : 0;
+  const int64_t said = works_in > 0 ? static_cast<int64_t>(pool_block_bytes(works_in)) : 0;
   return measured.peak() - said;
 }
 

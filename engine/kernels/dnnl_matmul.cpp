@@ -1,0 +1,90 @@
+#include "engine/kernels/dnnl_matmul.h"
+
+#include <memory>
+#include <unordered_map>
+
+#include "engine/kernels/dnnl_engine.h"
+
+namespace tenon::kernels {
+namespace {
+
+using dnnl::memory;
+
+struct ShapeHash {
+  size_t operator()(const MatmulShape& s) const {
+    const int64_t v[] = {s.m, s.n, s.k, s.lda, s.ldb, s.ldc, s.ta | s.tb << 1 | s.bf16 << 2 | s.add << 3 | s.bias << 4};
+    uint64_t h = 0xcbf29ce484222325ull;
+    for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
+    return static_cast<size_t>(h ^ (h >> 29));
+  }
+};
+
+struct Matmul {
+  memory a, b, bias, c;
+  dnnl::primitive primitive;
+};
+
+std::unique_ptr<Matmul> make_matmul(const MatmulShape& s) {
+  const auto type = s.bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+  auto side = [&](int64_t rows, int64_t cols, int64_t ld, bool turned) {
+    return turned ? memory::desc({rows, cols}, type, memory::dims{1, ld})
+                  : memory::desc({rows, cols}, type, memory::dims{ld, 1});
+  };
+  const memory::desc a = side(s.m, s.k, s.lda, s.ta), b = side(s.k, s.n, s.ldb, s.tb), c = side(s.m, s.n, s.ldc, false),
+                     bias = s.bias ? memory::desc({1, s.n}, type, memory::dims{s.n, 1}) : memory::desc();
+  dnnl::primitive_attr attr;
+  if (s.add) {
+    dnnl::post_ops after;
+    after.append_sum();
+    attr.set_post_ops(after);
+  }
+  const auto desc = s.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
+  auto m = std::make_unique<Matmul>();
+  m->primitive = dnnl::matmul(dnnl::matmul::primitive_desc(desc, attr, dnnl_engine()));
+  m->a = memory(a, dnnl_engine(), nullptr);
+  m->b = memory(b, dnnl_engine(), nullptr);
+  m->c = memory(c, dnnl_engine(), nullptr);
+  if (s.bias) m->bias = memory(bias, dnnl_engine(), nullptr);
+  return m;
+}
+
+/// Primitives carry scratch memory, so each thread has its own.
+Matmul& matmul_of(const MatmulShape& s) {
+  thread_local std::unordered_map<MatmulShape, std::unique_ptr<Matmul>, ShapeHash> cache;
+  const auto found = cache.find(s);
+  if (found != cache.end()) return *found->second;
+  if (cache.size() >= 512) cache.clear();
+  return *cache.emplace(s, make_matmul(s)).first->second;
+}
+
+}  // namespace
+
+bool has_bf16_products() {
+  static const bool has = [] {
+    switch (dnnl::get_effective_cpu_isa()) {
+      case dnnl::cpu_isa::avx512_core_bf16:
+      case dnnl::cpu_isa::avx512_core_amx:
+        return true;
+      default:
+        return false;
+    }
+  }();
+  return has;
+}
+
+void dnnl_matmul(const MatmulShape& s, const void* a, const void* b, const void* bias, void* c) {
+  dnnl_guarded("product", [&] {
+    Matmul& m = matmul_of(s);
+    m.a.set_data_handle(const_cast<void*>(a));
+    m.b.set_data_handle(const_cast<void*>(b));
+    m.c.set_data_handle(c);
+    std::unordered_map<int, memory> args{{DNNL_ARG_SRC, m.a}, {DNNL_ARG_WEIGHTS, m.b}, {DNNL_ARG_DST, m.c}};
+    if (s.bias) {
+      m.bias.set_data_handle(const_cast<void*>(bias));
+      args.emplace(DNNL_ARG_BIAS, m.bias);
+    }
+    m.primitive.execute(dnnl_stream(), args);
+  });
+}
+
+}  // namespace tenon::kernels

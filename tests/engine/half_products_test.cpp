@@ -1,0 +1,127 @@
+// Products of bf16 and f16: on the processor's own instructions where it has them, in f32 elsewhere, and alike.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/half.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "core/tensor_values.h"
+#include "engine/autograd/autograd.h"
+#include "engine/kernels/dnnl_matmul.h"
+#include "engine/kernels/gemm.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/random.h"
+#include "engine/ops/view.h"
+
+namespace tenon {
+namespace {
+
+std::vector<uint16_t> halves(int64_t n, uint64_t stream) {
+  Philox random{42, stream};
+  std::vector<uint16_t> v(static_cast<size_t>(n));
+  for (size_t i = 0; i < v.size(); ++i) v[i] = float_to_bfloat(2 * random.uniform(i) - 1);
+  return v;
+}
+
+struct Size {
+  int64_t m, n, k;
+};
+
+TEST(HalfProducts, FollowPlainLoopsInEveryForm) {
+  if (!kernels::has_bf16_products()) GTEST_SKIP() << "this processor has no products of bf16";
+  for (const auto [m, n, k] : {Size{1, 1, 1}, Size{5, 7, 3}, Size{33, 40, 100}, Size{1, 300, 64}, Size{300, 1, 64},
+                               Size{130, 97, 61}, Size{3, 2, 0}, Size{600, 70, 300}, Size{16, 24, 2100}})
+    for (bool ta : {false, true})
+      for (bool tb : {false, true})
+        for (bool bias : {false, true}) {
+          const int64_t lda = (ta ? m : k) + 3, ldb = (tb ? k : n) + 1, ldc = n + 2;
+          const auto a = halves((ta ? k : m) * lda, 1), b = halves((tb ? n : k) * ldb, 2), row = halves(n, 3);
+          auto c = halves(m * ldc, 4);
+          const auto before = c;
+          kernels::gemm_bf16(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, bias ? row.data() : nullptr, c.data(), ldc);
+          auto at = [](const std::vector<uint16_t>& v, int64_t i) {
+            return static_cast<double>(bfloat_to_float(v[static_cast<size_t>(i)]));
+          };
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+              double sum = bias ? at(row, j) : 0, size = std::fabs(sum);
+              for (int64_t p = 0; p < k; ++p) {
+                const double x = at(a, ta ? p * lda + i : i * lda + p) * at(b, tb ? j * ldb + p : p * ldb + j);
+                sum += x;
+                size += std::fabs(x);
+              }
+              ASSERT_NEAR(at(c, i * ldc + j), sum, std::fabs(sum) / 256 + size * 1e-5)
+                  << m << " x " << n << " x " << k << (ta ? " ta" : "") << (tb ? " tb" : "") << (bias ? " bias" : "");
+            }
+          for (int64_t i = 0; i + 1 < m; ++i)
+            for (int64_t j = n; j < ldc; ++j)
+              ASSERT_EQ(c[static_cast<size_t>(i * ldc + j)], before[static_cast<size_t>(i * ldc + j)])
+                  << "beside the result";
+        }
+}
+
+/// The value of `x` rounded to `type`, of which one step is at most so much of it.
+double step_of(DType type) { return type == DType::bf16 ? 1.0 / 128 : 1.0 / 1024; }
+
+void expect_close(const Tensor& got, const Tensor& want, DType type, const char* what) {
+  ASSERT_EQ(got.dtype(), type) << what;
+  ASSERT_TRUE(got.size() == want.size()) << what;
+  std::vector<double> a(static_cast<size_t>(got.numel())), b(a.size());
+  read_values(got, 0, got.numel(), a.data());
+  read_values(want, 0, want.numel(), b.data());
+  for (size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], step_of(type) * std::max(1.0, std::fabs(b[i]))) << what << " element " << i;
+}
+
+TEST(HalfProducts, OpsAndTheirGradientsAreThoseOfF32RoundedOnce) {
+  for (DType type : {DType::bf16, DType::f16}) {
+    auto values = [&](const Shape& size) { return cast(rand(size, DType::f32), type); };
+    auto wide = [](const Tensor& t) { return cast(detach(t), DType::f32); };
+    auto leaf = [](Tensor t) {
+      set_requires_grad(t);
+      return t;
+    };
+    const Tensor x = leaf(values({9, 20})), w = leaf(values({12, 20})), b = leaf(values({12})), g = values({9, 12});
+    const Tensor x32 = leaf(wide(x)), w32 = leaf(wide(w)), b32 = leaf(wide(b));
+    const Tensor y = linear(x, w, b), y32 = linear(x32, w32, b32);
+    expect_close(y, y32, type, "linear");
+    backward(y, g);
+    backward(y32, wide(g));
+    expect_close(grad_of(x), grad_of(x32), type, "gradient of the input");
+    expect_close(grad_of(w), grad_of(w32), type, "gradient of the weight");
+    expect_close(grad_of(b), grad_of(b32), type, "gradient of the bias");
+    NoGrad off;
+    const Tensor batch = values({3, 4, 6}), other = values({3, 5, 6});
+    expect_close(matmul(batch, other, false, true), matmul(wide(batch), wide(other), false, true), type, "batch");
+    const Tensor turned = transpose(batch, -1, -2), every_other = slice(other, 2, 0, 6, 2);
+    const Tensor thin = values({3, 4, 2}), matrix = values({3, 7});
+    expect_close(matmul(turned, thin), matmul(wide(turned), wide(thin)), type, "turned");
+    expect_close(matmul(every_other, matrix), matmul(wide(every_other), wide(matrix)), type, "strided");
+  }
+}
+
+TEST(HalfProducts, OfTwoTypesAreThoseOfF32) {
+  const Tensor x = cast(rand({4, 8}, DType::f32), DType::bf16), w = rand({3, 8}, DType::f32);
+  const NoGrad off;
+  expect_close(linear(x, w, {}), linear(cast(x, DType::f32), w, {}), DType::bf16, "bf16 by f32");
+  EXPECT_EQ(linear(x, cast(w, DType::f16), {}).dtype(), DType::f32);
+}
+
+TEST(HalfProducts, HaveTheSameBitsAtAnyThreadCount) {
+  const NoGrad off;
+  const Tensor x = cast(rand({700, 300}, DType::f32), DType::bf16), w = cast(rand({900, 300}, DType::f32), DType::bf16);
+  std::vector<Tensor> all;
+  for (int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    all.push_back(linear(x, w, {}));
+  }
+  set_num_threads(0);
+  for (const Tensor& t : all)
+    EXPECT_EQ(std::memcmp(t.raw(), all[0].raw(), static_cast<size_t>(t.numel()) * sizeof(uint16_t)), 0);
+}
+
+}  // namespace
+}  // namespace tenon
