@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/half.h"
 #include "core/parallel.h"
 #include "engine/kernels/room.h"
 
@@ -26,8 +27,11 @@ int64_t weights_cut(const ConvShape& s) {
   return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(conv_batch_cut(s), s.n));
 }
 
-int64_t packed_count(const ConvShape& s, ConvPass pass) {
-  return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass) / sizeof(float));
+int64_t packed_bytes(const ConvShape& s, ConvPass pass) {
+  return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass));
+}
+int64_t gradient_count(const ConvShape& s) {
+  return packed_bytes(s, ConvPass::backward_weights) / static_cast<int64_t>(sizeof(float));
 }
 
 /// The weights in the layout of the full pieces and, where it differs, of the last, shorter one.
@@ -38,26 +42,25 @@ class Packed {
         full_(with_batch(s, std::min(grain, s.n))),
         last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
         differs_(!dnnl_conv_same_weights(full_, last_, pass)),
-        a_(room.take<float>(packed_count(full_, pass))),
-        b_(differs_ ? room.take<float>(packed_count(last_, pass)) : nullptr) {}
-  void pack(const float* w) const {
+        a_(room.take<char>(packed_bytes(full_, pass))),
+        b_(differs_ ? room.take<char>(packed_bytes(last_, pass)) : nullptr) {}
+  void pack(const void* w) const {
     dnnl_conv_pack(full_, pass_, w, a_);
     if (differs_) dnnl_conv_pack(last_, pass_, w, b_);
   }
   const ConvShape& shape(int64_t n) const { return n == full_.n ? full_ : last_; }
-  const float* weights(int64_t n) const { return n == full_.n || !differs_ ? a_ : b_; }
+  const void* weights(int64_t n) const { return n == full_.n || !differs_ ? a_ : b_; }
 
  private:
   ConvPass pass_;
   ConvShape full_, last_;
   bool differs_;
-  float *a_, *b_;
+  char *a_, *b_;
 };
 
 /// Gradients of the weights (and of the bias) of every piece of the batch, and the last one's in plain order where its
 /// layout is another.
 struct PartialWeights {
-  static constexpr ConvPass pass = ConvPass::backward_weights;
   int64_t grain, pieces;
   ConvShape full, last;
   bool differs;
@@ -68,8 +71,8 @@ struct PartialWeights {
         pieces((s.n + grain - 1) / grain),
         full(with_batch(s, std::min(grain, s.n))),
         last(with_batch(s, s.n - (pieces - 1) * grain)),
-        differs(!dnnl_conv_same_weights(full, last, pass)),
-        each(std::max(packed_count(full, pass), packed_count(last, pass))),
+        differs(!dnnl_conv_same_weights(full, last, ConvPass::backward_weights)),
+        each(std::max(gradient_count(full), gradient_count(last))),
         partial(room.take<float>(pieces * each)),
         bias(room.take<float>(s.bias ? pieces * s.oc : 0)),
         plain(room.take<float>(differs ? weight_count(s) : 0)) {}
@@ -101,6 +104,74 @@ void each_product(const ConvShape& s, const F& f) {
   });
 }
 
+/// Gradients of a bf16 convolution in f32, before they are rounded.
+struct WideGradients {
+  float *w, *b;
+  WideGradients(const ConvShape& s, Room& room) : w(room.take<float>(weight_count(s))), b(room.take<float>(s.oc)) {}
+};
+
+void forward_by_library(const ConvShape& s, size_t item, const void* x, const void* w, const void* b, void* y,
+                        void* memory) {
+  if (s.n == 0) return;
+  const int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic * static_cast<int64_t>(item),
+                image_y = s.oh * s.ow * s.oc * static_cast<int64_t>(item);
+  Room room(memory);
+  const Packed packed(s, ConvPass::forward, grain, room);
+  packed.pack(w);
+  parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
+    dnnl_conv_forward(packed.shape(e - i), static_cast<const char*>(x) + i * image_x, packed.weights(e - i), b,
+                      static_cast<char*>(y) + i * image_y);
+  });
+}
+
+void backward_data_by_library(const ConvShape& s, size_t item, const void* gy, const void* w, void* gx, void* memory) {
+  if (s.n == 0) return;
+  const int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic * static_cast<int64_t>(item),
+                image_y = s.oh * s.ow * s.oc * static_cast<int64_t>(item);
+  Room room(memory);
+  const Packed packed(s, ConvPass::backward_data, grain, room);
+  packed.pack(w);
+  parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
+    dnnl_conv_backward_data(packed.shape(e - i), static_cast<const char*>(gy) + i * image_y, packed.weights(e - i),
+                            static_cast<char*>(gx) + i * image_x);
+  });
+}
+
+void backward_weights_by_library(const ConvShape& s, size_t item, const void* x, const void* gy, float* gw, float* gb,
+                                 Room& room) {
+  if (s.n == 0) {
+    std::fill_n(gw, weight_count(s), 0.0f);
+    if (s.bias) std::fill_n(gb, s.oc, 0.0f);
+    return;
+  }
+  const PartialWeights work(s, room);
+  const int64_t image_x = s.ih * s.iw * s.ic * static_cast<int64_t>(item),
+                image_y = s.oh * s.ow * s.oc * static_cast<int64_t>(item), pieces = work.pieces, each = work.each;
+  parallel_for(s.n, work.grain, [&](int64_t i, int64_t) {
+    int64_t p = i / work.grain;
+    dnnl_conv_backward_weights(p + 1 < pieces ? work.full : work.last, static_cast<const char*>(x) + i * image_x,
+                               static_cast<const char*>(gy) + i * image_y, work.partial + p * each,
+                               work.bias + (s.bias ? p * s.oc : 0));
+  });
+  int64_t alike = work.differs ? pieces - 1 : pieces, count = gradient_count(work.full);
+  parallel_for(count, 16 * 1024, [&](int64_t i, int64_t e) {
+    float* sum = work.partial;
+    for (int64_t p = 1; p < alike; ++p) {
+      const float* add = work.partial + p * each;
+      for (int64_t j = i; j < e; ++j) sum[j] += add[j];
+    }
+  });
+  dnnl_conv_unpack(work.full, ConvPass::backward_weights, work.partial, gw);
+  if (work.differs) {
+    dnnl_conv_unpack(work.last, ConvPass::backward_weights, work.partial + (pieces - 1) * each, work.plain);
+    for (int64_t j = 0; j < weight_count(s); ++j) gw[j] += work.plain[j];
+  }
+  if (!s.bias) return;
+  std::memcpy(gb, work.bias, static_cast<size_t>(s.oc) * sizeof(float));
+  for (int64_t p = 1; p < pieces; ++p)
+    for (int64_t j = 0; j < s.oc; ++j) gb[j] += work.bias[p * s.oc + j];
+}
+
 }  // namespace
 
 int64_t conv_batch_cut(const ConvShape& s) {
@@ -121,67 +192,52 @@ size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass) {
   return room.used();
 }
 template <>
+size_t conv2d_workspace<uint16_t>(const ConvShape& s, ConvPass pass) {
+  if (pass != ConvPass::backward_weights) return conv2d_workspace<float>(s, pass);
+  Room room;
+  WideGradients(s, room);
+  if (s.n > 0) PartialWeights(s, room);
+  return room.used();
+}
+template <>
 size_t conv2d_workspace<double>(const ConvShape&, ConvPass) {
   return 0;
 }
 
 template <>
 void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y, void* memory) {
-  if (s.n == 0) return;
-  int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
-  Room room(memory);
-  const Packed packed(s, ConvPass::forward, grain, room);
-  packed.pack(w);
-  parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
-    dnnl_conv_forward(packed.shape(e - i), x + i * image_x, packed.weights(e - i), b, y + i * image_y);
-  });
+  forward_by_library(s, sizeof(float), x, w, b, y, memory);
+}
+template <>
+void conv2d_forward<uint16_t>(const ConvShape& s, const uint16_t* x, const uint16_t* w, const uint16_t* b, uint16_t* y,
+                              void* memory) {
+  forward_by_library(s, sizeof(uint16_t), x, w, b, y, memory);
 }
 
 template <>
 void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx, void* memory) {
-  if (s.n == 0) return;
-  int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc;
-  Room room(memory);
-  const Packed packed(s, ConvPass::backward_data, grain, room);
-  packed.pack(w);
-  parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
-    dnnl_conv_backward_data(packed.shape(e - i), gy + i * image_y, packed.weights(e - i), gx + i * image_x);
-  });
+  backward_data_by_library(s, sizeof(float), gy, w, gx, memory);
+}
+template <>
+void conv2d_backward_data<uint16_t>(const ConvShape& s, const uint16_t* gy, const uint16_t* w, uint16_t* gx,
+                                    void* memory) {
+  backward_data_by_library(s, sizeof(uint16_t), gy, w, gx, memory);
 }
 
 template <>
 void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const float* gy, float* gw, float* gb,
                                     void* memory) {
-  if (s.n == 0) {
-    std::fill_n(gw, weight_count(s), 0.0f);
-    if (s.bias) std::fill_n(gb, s.oc, 0.0f);
-    return;
-  }
   Room room(memory);
-  const PartialWeights work(s, room);
-  const int64_t image_x = s.ih * s.iw * s.ic, image_y = s.oh * s.ow * s.oc, pieces = work.pieces, each = work.each;
-  parallel_for(s.n, work.grain, [&](int64_t i, int64_t) {
-    int64_t p = i / work.grain;
-    dnnl_conv_backward_weights(p + 1 < pieces ? work.full : work.last, x + i * image_x, gy + i * image_y,
-                               work.partial + p * each, work.bias + (s.bias ? p * s.oc : 0));
-  });
-  int64_t alike = work.differs ? pieces - 1 : pieces, count = packed_count(work.full, work.pass);
-  parallel_for(count, 16 * 1024, [&](int64_t i, int64_t e) {
-    float* sum = work.partial;
-    for (int64_t p = 1; p < alike; ++p) {
-      const float* add = work.partial + p * each;
-      for (int64_t j = i; j < e; ++j) sum[j] += add[j];
-    }
-  });
-  dnnl_conv_unpack(work.full, work.pass, work.partial, gw);
-  if (work.differs) {
-    dnnl_conv_unpack(work.last, work.pass, work.partial + (pieces - 1) * each, work.plain);
-    for (int64_t j = 0; j < weight_count(s); ++j) gw[j] += work.plain[j];
-  }
-  if (!s.bias) return;
-  std::memcpy(gb, work.bias, static_cast<size_t>(s.oc) * sizeof(float));
-  for (int64_t p = 1; p < pieces; ++p)
-    for (int64_t j = 0; j < s.oc; ++j) gb[j] += work.bias[p * s.oc + j];
+  backward_weights_by_library(s, sizeof(float), x, gy, gw, gb, room);
+}
+template <>
+void conv2d_backward_weights<uint16_t>(const ConvShape& s, const uint16_t* x, const uint16_t* gy, uint16_t* gw,
+                                       uint16_t* gb, void* memory) {
+  Room room(memory);
+  const WideGradients wide(s, room);
+  backward_weights_by_library(s, sizeof(uint16_t), x, gy, wide.w, wide.b, room);
+  std::transform(wide.w, wide.w + weight_count(s), gw, float_to_bfloat);
+  if (s.bias) std::transform(wide.b, wide.b + s.oc, gb, float_to_bfloat);
 }
 
 template <>

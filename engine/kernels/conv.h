@@ -3,9 +3,10 @@
 
 namespace tenon::kernels {
 
-// 2-d convolutions of NHWC activations with OIHW weights, in float through oneDNN and in double by plain loops. The
-// batch is cut by a rule of the shape; weight gradients are added up over those pieces in order, so the bits do not
-// depend on the number of threads.
+// 2-d convolutions of NHWC activations with OIHW weights, in float and bf16 (uint16_t, its bits, with bf16 set in the
+// shape: where has_bf16_products() alone) through oneDNN and in double by plain loops. The batch is cut by a rule of
+// the shape; weight gradients are added up over those pieces in order, so the bits do not depend on the number of
+// threads.
 
 /// Images a piece: about 16 MFLOP, at most 8 images, and no remainder where a divisor of the batch is near.
 int64_t conv_batch_cut(const ConvShape& s);

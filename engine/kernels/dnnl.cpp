@@ -46,7 +46,7 @@ struct KeyHash {
   size_t operator()(const Key& k) const {
     const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw,     k.s.oc,   k.s.oh,
                          k.s.ow, k.s.kh, k.s.kw, k.s.sh,     k.s.sw,   k.s.ph,
-                         k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, static_cast<int64_t>(k.pass)};
+                         k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, k.s.bf16 << 4 | static_cast<int64_t>(k.pass)};
     uint64_t h = 0xcbf29ce484222325ull;
     for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
     return static_cast<size_t>(h ^ (h >> 29));
@@ -64,18 +64,20 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
   auto c = std::make_unique<Conv>();
   memory::dims w = {s.oc, s.ic, s.kh, s.kw};
   if (s.groups > 1) w = {s.groups, s.oc / s.groups, s.ic / s.groups, s.kh, s.kw};
-  c->src = memory::desc({s.n, s.ic, s.ih, s.iw}, kF32, Tag::nhwc);
-  c->dst = memory::desc({s.n, s.oc, s.oh, s.ow}, kF32, Tag::nhwc);
-  c->plain = memory::desc(w, kF32, s.groups > 1 ? Tag::goihw : Tag::oihw);
-  memory::desc any(w, kF32, Tag::any);
-  c->bias = s.bias ? memory::desc({s.oc}, kF32, Tag::x) : memory::desc();
+  const auto type = s.bf16 ? memory::data_type::bf16 : kF32, weights = pass == ConvPass::backward_weights ? kF32 : type;
+  c->src = memory::desc({s.n, s.ic, s.ih, s.iw}, type, Tag::nhwc);
+  c->dst = memory::desc({s.n, s.oc, s.oh, s.ow}, type, Tag::nhwc);
+  c->plain = memory::desc(w, weights, s.groups > 1 ? Tag::goihw : Tag::oihw);
+  const memory::desc any(w, type, Tag::any), gradient(w, kF32, Tag::any);
+  c->bias = s.bias ? memory::desc({s.oc}, weights, Tag::x) : memory::desc();
+  const memory::desc row = s.bias ? memory::desc({s.oc}, type, Tag::x) : memory::desc();
   const memory::dims stride = {s.sh, s.sw}, dilation = {s.dh - 1, s.dw - 1}, pad = {s.ph, s.pw};
   const auto direct = dnnl::algorithm::convolution_direct;
   using fwd = dnnl::convolution_forward;
   fwd::primitive_desc forward(
-      s.bias ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->bias, c->dst, stride, dilation, pad,
-                         pad)
-             : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
+      s.bias
+          ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, row, c->dst, stride, dilation, pad, pad)
+          : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
       dnnl_engine());
   if (pass == ConvPass::forward) {
     c->packed = forward.weights_desc();
@@ -87,8 +89,8 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
     c->primitive = bwd(pd);
   } else {
     using bwd = dnnl::convolution_backward_weights;
-    bwd::primitive_desc pd(s.bias ? bwd::desc(direct, c->src, any, c->bias, c->dst, stride, dilation, pad, pad)
-                                  : bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad),
+    bwd::primitive_desc pd(s.bias ? bwd::desc(direct, c->src, gradient, c->bias, c->dst, stride, dilation, pad, pad)
+                                  : bwd::desc(direct, c->src, gradient, c->dst, stride, dilation, pad, pad),
                            dnnl_engine(), forward);
     c->packed = pd.diff_weights_desc();
     c->primitive = bwd(pd);
@@ -141,7 +143,7 @@ bool dnnl_conv_same_weights(const ConvShape& a, const ConvShape& b, ConvPass pas
   });
 }
 
-void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const float* plain, float* packed) {
+void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const void* plain, void* packed) {
   dnnl_guarded("convolution weights", [&] {
     Conv& c = conv(s, pass);
     reorder(c.plain, plain, c.packed, packed, c.pack);
@@ -155,38 +157,38 @@ void dnnl_conv_unpack(const ConvShape& s, ConvPass pass, const float* packed, fl
   });
 }
 
-void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y) {
+void dnnl_conv_forward(const ConvShape& s, const void* x, const void* packed, const void* bias, void* y) {
   dnnl_guarded("convolution", [&] {
     Conv& c = conv(s, ConvPass::forward);
-    c.m_src.set_data_handle(const_cast<float*>(x));
-    c.m_packed.set_data_handle(const_cast<float*>(packed));
+    c.m_src.set_data_handle(const_cast<void*>(x));
+    c.m_packed.set_data_handle(const_cast<void*>(packed));
     c.m_dst.set_data_handle(y);
     std::unordered_map<int, memory> args{
         {DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DST, c.m_dst}};
     if (s.bias) {
-      c.m_bias.set_data_handle(const_cast<float*>(bias));
+      c.m_bias.set_data_handle(const_cast<void*>(bias));
       args.emplace(DNNL_ARG_BIAS, c.m_bias);
     }
     c.primitive.execute(dnnl_stream(), args);
   });
 }
 
-void dnnl_conv_backward_data(const ConvShape& s, const float* gy, const float* packed, float* gx) {
+void dnnl_conv_backward_data(const ConvShape& s, const void* gy, const void* packed, void* gx) {
   dnnl_guarded("convolution backward data", [&] {
     Conv& c = conv(s, ConvPass::backward_data);
-    c.m_dst.set_data_handle(const_cast<float*>(gy));
-    c.m_packed.set_data_handle(const_cast<float*>(packed));
+    c.m_dst.set_data_handle(const_cast<void*>(gy));
+    c.m_packed.set_data_handle(const_cast<void*>(packed));
     c.m_src.set_data_handle(gx);
     c.primitive.execute(dnnl_stream(),
                         {{DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_WEIGHTS, c.m_packed}, {DNNL_ARG_DIFF_SRC, c.m_src}});
   });
 }
 
-void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float* gy, float* packed_gw, float* gbias) {
+void dnnl_conv_backward_weights(const ConvShape& s, const void* x, const void* gy, float* packed_gw, float* gbias) {
   dnnl_guarded("convolution backward weights", [&] {
     Conv& c = conv(s, ConvPass::backward_weights);
-    c.m_src.set_data_handle(const_cast<float*>(x));
-    c.m_dst.set_data_handle(const_cast<float*>(gy));
+    c.m_src.set_data_handle(const_cast<void*>(x));
+    c.m_dst.set_data_handle(const_cast<void*>(gy));
     c.m_packed.set_data_handle(packed_gw);
     std::unordered_map<int, memory> args{
         {DNNL_ARG_SRC, c.m_src}, {DNNL_ARG_DIFF_DST, c.m_dst}, {DNNL_ARG_DIFF_WEIGHTS, c.m_packed}};

@@ -17,6 +17,7 @@ struct ConvShape {
   int64_t n, ic, ih, iw, oc, oh, ow, kh, kw;
   int64_t sh, sw, ph, pw, dh, dw, groups;  ///< dilation 1 is dense
   bool bias;
+  bool bf16 = false;  ///< activations, weights and bias; gradients of weights and bias are f32
   bool operator==(const ConvShape&) const = default;
 };
 enum class ConvPass : uint8_t { forward, backward_data, backward_weights };
@@ -25,14 +26,14 @@ enum class ConvPass : uint8_t { forward, backward_data, backward_weights };
 size_t dnnl_conv_weight_bytes(const ConvShape& s, ConvPass pass);
 /// True where both shapes want the same layout.
 bool dnnl_conv_same_weights(const ConvShape& a, const ConvShape& b, ConvPass pass);
-/// Between OIHW and that layout.
-void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const float* plain, float* packed);
+/// Between OIHW and that layout. Values are f32, or bf16 where the shape says so.
+void dnnl_conv_pack(const ConvShape& s, ConvPass pass, const void* plain, void* packed);
 void dnnl_conv_unpack(const ConvShape& s, ConvPass pass, const float* packed, float* plain);
 
-void dnnl_conv_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y);
-void dnnl_conv_backward_data(const ConvShape& s, const float* gy, const float* packed, float* gx);
+void dnnl_conv_forward(const ConvShape& s, const void* x, const void* packed, const void* bias, void* y);
+void dnnl_conv_backward_data(const ConvShape& s, const void* gy, const void* packed, void* gx);
 /// `gbias` is written where s.bias is set.
-void dnnl_conv_backward_weights(const ConvShape& s, const float* x, const float* gy, float* packed_gw, float* gbias);
+void dnnl_conv_backward_weights(const ConvShape& s, const void* x, const void* gy, float* packed_gw, float* gbias);
 
 /// "oneDNN 2.6.3"
 const char* dnnl_name();

@@ -5,7 +5,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense_room.h"
+#include "engine/ops/half_products.h"
 #include "engine/ops/onnx_op.h"
 
 // Note [Three convolutions]
@@ -15,10 +15,10 @@
 namespace tenon {
 namespace {
 
-using ops::common_float;
-using ops::dense;
-using ops::dense_nhwc;
-using ops::float_or_double;
+using ops::computed_in;
+using ops::dense_as;
+using ops::dense_nhwc_as;
+using ops::product_type;
 
 struct ConvAttrs {
   Dims stride, padding, dilation;
@@ -43,13 +43,20 @@ int64_t out_size(const ConvAttrs& a, int64_t in, int64_t kernel, int i) {
   return (in + 2 * a.padding[i] - a.dilation[i] * (kernel - 1) - 1) / a.stride[i] + 1;
 }
 
-kernels::ConvShape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y, bool bias) {
-  return {x[0],        x[1],        x[2],         x[3],         w[0],          y[2],          y[3],     w[2], w[3],
-          a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1], a.groups, bias};
+/// `t`: that it is computed in.
+kernels::ConvShape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w, const Shape& y, bool bias, DType t) {
+  return {x[0],         x[1],          x[2],          x[3],        w[0],        y[2],
+          y[3],         w[2],          w[3],          a.stride[0], a.stride[1], a.padding[0],
+          a.padding[1], a.dilation[0], a.dilation[1], a.groups,    bias,        t == DType::bf16};
 }
 
+/// Calls f with a value of the type that a convolution is computed in; of bf16 with its bits.
+template <class F>
+auto of_type(DType t, const F& f) {
+  return t == DType::bf16 ? f(uint16_t{}) : t == DType::f32 ? f(float{}) : f(double{});
+}
 size_t conv_room(const kernels::ConvShape& s, DType t, kernels::ConvPass pass) {
-  return t == DType::f32 ? kernels::conv2d_workspace<float>(s, pass) : kernels::conv2d_workspace<double>(s, pass);
+  return of_type(t, [&](auto one) { return kernels::conv2d_workspace<decltype(one)>(s, pass); });
 }
 
 double conv_flops(const Shape& w, const Shape& y) {
@@ -64,12 +71,12 @@ void weight_gradient(const ConvAttrs& a, const Tensor& x, const Tensor& gy, int6
 Tensor forward(const ConvAttrs& a, const Tensor& x, const Tensor& w, const Tensor& b);
 
 struct Conv2d {
-  static constexpr OpInfo info{"conv2d", "Conv", OpKind::conv};
+  static constexpr OpInfo info{.name = "conv2d", .onnx = "Conv", .kind = OpKind::conv, .own_halves = true};
   using Attrs = ConvAttrs;
   static Meta infer(const Attrs& a, const Meta& x, const Meta& w, const Meta& b) {
     bool bias = !absent(b);
     Meta m = x;
-    m.dtype = bias ? common_float({&x, &w, &b}) : common_float({&x, &w});
+    m.dtype = bias ? product_type({&x, &w, &b}) : product_type({&x, &w});
     const Shape &s = x.shape, &k = w.shape;
     if (s.n != 4) throw Error("its input has size " + to_string(s) + "; it must be [batch, channels, height, width]");
     if (k.n != 4)
@@ -99,22 +106,27 @@ struct Conv2d {
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { place_nhwc(out); }
   static kernels::ConvShape shape(const Call& c) {
-    return conv_shape(c.as<Attrs>(), c.in[0].size(), c.in[1].size(), c.out[0].size(), c.in[2].defined());
+    return conv_shape(c.as<Attrs>(), c.in[0].size(), c.in[1].size(), c.out[0].size(), c.in[2].defined(),
+                      computed_in(c.out[0].dtype()));
   }
   static size_t workspace(const Attrs&, const Call& c) {
+    const DType t = computed_in(c.out[0].dtype());
     kernels::Room room;
-    dense_nhwc(c.in[0], room), dense(c.in[1], room), dense(c.in[2], room);
-    return room.used() + conv_room(shape(c), c.out[0].dtype(), kernels::ConvPass::forward);
+    dense_nhwc_as(c.in[0], t, room), dense_as(c.in[1], t, room), dense_as(c.in[2], t, room);
+    ops::wide_result(c.out[0], room);
+    return room.used() + conv_room(shape(c), t, kernels::ConvPass::forward);
   }
   static void cpu(const Call& c) {
+    const DType t = computed_in(c.out[0].dtype());
     kernels::Room room(c.workspace);
-    Tensor x = dense_nhwc(c.in[0], room), w = dense(c.in[1], room), b = dense(c.in[2], room);
+    const Tensor x = dense_nhwc_as(c.in[0], t, room), w = dense_as(c.in[1], t, room), b = dense_as(c.in[2], t, room),
+                 wide = ops::wide_result(c.out[0], room), &y = wide ? wide : c.out[0];
     const kernels::ConvShape s = shape(c);
-    float_or_double(x.dtype(), [&](auto one) {
+    of_type(t, [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, c.out[0].data<T>(),
-                                 room.rest());
+      kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, y.data<T>(), room.rest());
     });
+    if (wide) ops::write_output(c.out[0], wide);
   }
   static constexpr Saves saves{.inputs = 0b011};
   static void backward(Grad& d) {
@@ -145,11 +157,12 @@ struct Conv2d {
 };
 
 struct Conv2dInput {
-  static constexpr OpInfo info{"conv2d_input", "ConvTranspose", OpKind::conv};
+  static constexpr OpInfo info{
+      .name = "conv2d_input", .onnx = "ConvTranspose", .kind = OpKind::conv, .own_halves = true};
   using Attrs = ConvAttrs;
   static Meta infer(const Attrs& a, const Meta& gy, const Meta& w) {
     Meta m = gy;
-    m.dtype = common_float({&gy, &w});
+    m.dtype = product_type({&gy, &w});
     if (gy.shape.n != 4 || w.shape.n != 4 || gy.shape[1] != w.shape[0] || a.groups < 1 || gy.shape[1] % a.groups)
       throw Error("an input of size " + to_string(gy.shape) + " and a weight of size " + to_string(w.shape) +
                   " do not fit: [batch, channels, height, width] and [channels, out channels / groups, height, width]");
@@ -164,21 +177,27 @@ struct Conv2dInput {
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { place_nhwc(out); }
   static kernels::ConvShape shape(const Call& c) {
-    return conv_shape(c.as<Attrs>(), c.out[0].size(), c.in[1].size(), c.in[0].size(), false);
+    return conv_shape(c.as<Attrs>(), c.out[0].size(), c.in[1].size(), c.in[0].size(), false,
+                      computed_in(c.out[0].dtype()));
   }
   static size_t workspace(const Attrs&, const Call& c) {
+    const DType t = computed_in(c.out[0].dtype());
     kernels::Room room;
-    dense_nhwc(c.in[0], room), dense(c.in[1], room);
-    return room.used() + conv_room(shape(c), c.out[0].dtype(), kernels::ConvPass::backward_data);
+    dense_nhwc_as(c.in[0], t, room), dense_as(c.in[1], t, room);
+    ops::wide_result(c.out[0], room);
+    return room.used() + conv_room(shape(c), t, kernels::ConvPass::backward_data);
   }
   static void cpu(const Call& c) {
+    const DType t = computed_in(c.out[0].dtype());
     kernels::Room room(c.workspace);
-    Tensor gy = dense_nhwc(c.in[0], room), w = dense(c.in[1], room);
+    const Tensor gy = dense_nhwc_as(c.in[0], t, room), w = dense_as(c.in[1], t, room),
+                 wide = ops::wide_result(c.out[0], room), &gx = wide ? wide : c.out[0];
     const kernels::ConvShape s = shape(c);
-    float_or_double(gy.dtype(), [&](auto one) {
+    of_type(t, [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), c.out[0].data<T>(), room.rest());
+      kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), gx.data<T>(), room.rest());
     });
+    if (wide) ops::write_output(c.out[0], wide);
   }
   static constexpr Saves saves{.inputs = 0b11};
   static void backward(Grad& d) {
@@ -208,33 +227,41 @@ struct Conv2dInput {
 };
 
 struct Conv2dWeight {
-  static constexpr OpInfo info{"conv2d_weight", "", OpKind::conv, 2};
+  static constexpr OpInfo info{.name = "conv2d_weight", .kind = OpKind::conv, .outputs = 2, .own_halves = true};
   using Attrs = ConvAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Meta &x = in[0].meta(), &gy = in[1].meta();
     out[0] = out[1] = x;
-    out[0].dtype = out[1].dtype = common_float({&x, &gy});
+    out[0].dtype = out[1].dtype = product_type({&x, &gy});
     out[0].shape = {gy.shape[1], x.shape[1] / a.groups, a.other[0], a.other[1]};
     out[1].shape = {a.bias ? gy.shape[1] : 0};
   }
   static kernels::ConvShape shape(const Call& c) {
-    return conv_shape(c.as<Attrs>(), c.in[0].size(), c.out[0].size(), c.in[1].size(), c.as<Attrs>().bias);
+    return conv_shape(c.as<Attrs>(), c.in[0].size(), c.out[0].size(), c.in[1].size(), c.as<Attrs>().bias,
+                      computed_in(c.out[0].dtype()));
   }
   static size_t workspace(const Attrs&, const Call& c) {
+    const DType t = computed_in(c.out[0].dtype());
     kernels::Room room;
-    dense_nhwc(c.in[0], room), dense_nhwc(c.in[1], room);
-    return room.used() + conv_room(shape(c), c.out[0].dtype(), kernels::ConvPass::backward_weights);
+    dense_nhwc_as(c.in[0], t, room), dense_nhwc_as(c.in[1], t, room);
+    ops::wide_result(c.out[0], room), ops::wide_result(c.out[1], room);
+    return room.used() + conv_room(shape(c), t, kernels::ConvPass::backward_weights);
   }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
+    const DType t = computed_in(c.out[0].dtype());
     kernels::Room room(c.workspace);
-    Tensor x = dense_nhwc(c.in[0], room), gy = dense_nhwc(c.in[1], room);
+    const Tensor x = dense_nhwc_as(c.in[0], t, room), gy = dense_nhwc_as(c.in[1], t, room),
+                 wide_w = ops::wide_result(c.out[0], room), wide_b = ops::wide_result(c.out[1], room),
+                 &gw = wide_w ? wide_w : c.out[0], &gb = wide_b ? wide_b : c.out[1];
     const kernels::ConvShape s = shape(c);
-    float_or_double(x.dtype(), [&](auto one) {
+    of_type(t, [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_backward_weights<T>(s, x.data<T>(), gy.data<T>(), c.out[0].data<T>(),
-                                          a.bias ? c.out[1].data<T>() : nullptr, room.rest());
+      kernels::conv2d_backward_weights<T>(s, x.data<T>(), gy.data<T>(), gw.data<T>(), a.bias ? gb.data<T>() : nullptr,
+                                          room.rest());
     });
+    if (wide_w) ops::write_output(c.out[0], wide_w);
+    if (wide_b && a.bias) ops::write_output(c.out[1], wide_b);
   }
   static constexpr Saves saves{.inputs = 0b11};
   static void backward(Grad& d) {

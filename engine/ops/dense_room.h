@@ -16,10 +16,8 @@ inline Tensor copied(const Tensor& x, const Layout& to, kernels::Room& room) {
 inline Tensor dense(const Tensor& x, kernels::Room& room) {
   return !x || x.is_contiguous() ? x : copied(x, Layout::contiguous(x.size()), room);
 }
-/// The same in another type.
-inline Tensor dense_as(const Tensor& x, DType t, kernels::Room& room) {
-  if (!x || x.dtype() == t) return dense(x, room);
-  const Layout to = Layout::contiguous(x.size());
+/// As elements of another type.
+inline Tensor converted(const Tensor& x, DType t, const Layout& to, kernels::Room& room) {
   const size_t bytes = static_cast<size_t>(x.numel()) * itemsize(t);
   char* at = room.take<char>(static_cast<int64_t>(bytes));
   if (!at) return x;
@@ -27,8 +25,14 @@ inline Tensor dense_as(const Tensor& x, DType t, kernels::Room& room) {
   copy_(y, x);
   return y;
 }
+inline Tensor dense_as(const Tensor& x, DType t, kernels::Room& room) {
+  return !x || x.dtype() == t ? dense(x, room) : converted(x, t, Layout::contiguous(x.size()), room);
+}
 inline Tensor dense_nhwc(const Tensor& x, kernels::Room& room) {
   return !x || x.layout().is_channels_last() ? x : copied(x, Layout::channels_last(x.size()), room);
+}
+inline Tensor dense_nhwc_as(const Tensor& x, DType t, kernels::Room& room) {
+  return !x || x.dtype() == t ? dense_nhwc(x, room) : converted(x, t, Layout::channels_last(x.size()), room);
 }
 
 }  // namespace tenon::ops

@@ -4,11 +4,10 @@
 
 #include "core/parallel.h"
 #include "engine/autograd/node.h"
-#include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense_room.h"
+#include "engine/ops/half_products.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/reduce.h"
 
@@ -16,24 +15,6 @@ namespace tenon {
 namespace {
 
 using ops::float_or_double;
-
-// Note [Products of halves]
-// bf16 is multiplied by the processor where it can (sums in f32, rounded once), else, like f16, in f32 copies: the same
-// products and sums, which are exact in f32 but for the order in which they are added. So a run in bf16 repeats its
-// bits on processors of one kind, as every product does.
-bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
-bool by_processor(DType t) { return t == DType::bf16 && kernels::has_bf16_products(); }
-
-/// The type that all of a product's inputs have.
-DType product_type(std::initializer_list<const Meta*> inputs) {
-  const DType t = (*inputs.begin())->dtype;
-  if (!is_half(t)) return ops::common_float(inputs);
-  for (const Meta* m : inputs)
-    if (m->dtype != t)
-      throw Error(std::string("its inputs are ") + name(t) + " and " + name(m->dtype) + "; they must be alike",
-                  "cast() one of them");
-  return t;
-}
 
 /// The last two axes of a tensor as a matrix the product kernel can read.
 struct Matrix {
@@ -79,16 +60,9 @@ struct Operands {
   Operands(const Call& c, kernels::Room& room)
       : a(c.in[0], type_of(c), room),
         b(c.in[1], type_of(c), room),
-        bias(c.inputs > 2 ? ops::dense_as(c.in[2], type_of(c), room) : Tensor()) {
-    if (type_of(c) == c.out[0].dtype()) return;
-    const size_t bytes = static_cast<size_t>(c.out[0].numel()) * sizeof(float);
-    if (char* at = room.take<char>(static_cast<int64_t>(bytes)))
-      wide = from_blob(at, bytes, Layout::contiguous(c.out[0].size()), DType::f32, [](Storage* s) { delete s; });
-  }
-  static DType type_of(const Call& c) {
-    const DType t = c.out[0].dtype();
-    return is_half(t) && !by_processor(t) ? DType::f32 : t;
-  }
+        bias(c.inputs > 2 ? ops::dense_as(c.in[2], type_of(c), room) : Tensor()),
+        wide(ops::wide_result(c.out[0], room)) {}
+  static DType type_of(const Call& c) { return ops::computed_in(c.out[0].dtype()); }
   static size_t bytes(const Call& c) {
     bool as_they_are = type_of(c) == c.out[0].dtype();
     for (int i = 0; i < c.inputs; ++i) as_they_are = as_they_are && (!c.in[i] || c.in[i].is_contiguous());
@@ -141,7 +115,7 @@ struct MatMul {
   };
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     Meta m = a;
-    m.dtype = product_type({&a, &b});
+    m.dtype = ops::product_type({&a, &b});
     const Shape &sa = a.shape, &sb = b.shape;
     if (sa.n < 2 || sb.n < 2)
       throw Error("a product needs matrices; the inputs have sizes " + to_string(sa) + " and " + to_string(sb),
@@ -197,7 +171,7 @@ struct Linear {
   static Meta infer(const NoAttrs&, const Meta& x, const Meta& w, const Meta& b) {
     bool bias = !absent(b);
     Meta m = x;
-    m.dtype = bias ? product_type({&x, &w, &b}) : product_type({&x, &w});
+    m.dtype = bias ? ops::product_type({&x, &w, &b}) : ops::product_type({&x, &w});
     if (x.shape.n != 2 || w.shape.n != 2 || x.shape[1] != w.shape[1])
       throw Error("an input of size " + to_string(x.shape) + " does not fit a weight of size " + to_string(w.shape) +
                   ": its last axis must be " + (w.shape.n == 2 ? std::to_string(w.shape[1]) : "the weight's"));

@@ -12,6 +12,7 @@
 #include "engine/autograd/autograd.h"
 #include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
+#include "engine/ops/conv.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/random.h"
 #include "engine/ops/view.h"
@@ -103,6 +104,40 @@ TEST(HalfProducts, OpsAndTheirGradientsAreThoseOfF32RoundedOnce) {
   }
 }
 
+TEST(HalfProducts, ConvolutionsAndTheirGradientsAreThoseOfF32RoundedOnce) {
+  struct Case {
+    Shape x, w;
+    Conv2dOptions o;
+    bool bias;
+  };
+  const std::vector<Case> cases = {
+      {{5, 3, 9, 8}, {4, 3, 3, 3}, {.padding = {1, 1}}, true},
+      {{3, 8, 11, 11}, {16, 8, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, false},
+      {{2, 8, 7, 9}, {12, 4, 3, 2}, {.dilation = {2, 1}, .groups = 2}, true},
+      {{9, 6, 8, 8}, {6, 1, 3, 3}, {.padding = {1, 1}, .groups = 6}, true},
+      {{1, 16, 5, 5}, {8, 16, 1, 1}, {}, false},
+  };
+  for (DType type : {DType::bf16, DType::f16})
+    for (const Case& c : cases) {
+      auto values = [&](const Shape& size) { return cast(rand(size, DType::f32), type); };
+      auto leaf = [](Tensor t) {
+        set_requires_grad(t);
+        return t;
+      };
+      auto wide = [](const Tensor& t) { return t ? cast(detach(t), DType::f32) : t; };
+      auto wide_leaf = [&](const Tensor& t) { return t ? leaf(wide(t)) : t; };
+      const Tensor x = leaf(values(c.x)), w = leaf(values(c.w)), b = c.bias ? leaf(values({c.w[0]})) : Tensor();
+      const Tensor x32 = wide_leaf(x), w32 = wide_leaf(w), b32 = wide_leaf(b);
+      const Tensor y = conv2d(x, w, b, c.o), y32 = conv2d(x32, w32, b32, c.o), g = values(y.size());
+      expect_close(y, y32, type, "conv2d");
+      backward(y, g);
+      backward(y32, wide(g));
+      expect_close(grad_of(x), grad_of(x32), type, "gradient of the input");
+      expect_close(grad_of(w), grad_of(w32), type, "gradient of the weight");
+      if (c.bias) expect_close(grad_of(b), grad_of(b32), type, "gradient of the bias");
+    }
+}
+
 TEST(HalfProducts, OfTwoTypesAreThoseOfF32) {
   const Tensor x = cast(rand({4, 8}, DType::f32), DType::bf16), w = rand({3, 8}, DType::f32);
   const NoGrad off;
@@ -113,14 +148,18 @@ TEST(HalfProducts, OfTwoTypesAreThoseOfF32) {
 TEST(HalfProducts, HaveTheSameBitsAtAnyThreadCount) {
   const NoGrad off;
   const Tensor x = cast(rand({700, 300}, DType::f32), DType::bf16), w = cast(rand({900, 300}, DType::f32), DType::bf16);
-  std::vector<Tensor> all;
+  const Tensor images = cast(rand({20, 16, 14, 14}, DType::f32), DType::bf16),
+               kernel = cast(rand({32, 16, 3, 3}, DType::f32), DType::bf16);
+  std::vector<Tensor> products, convolutions;
   for (int threads : {1, 2, 3}) {
     set_num_threads(threads);
-    all.push_back(linear(x, w, {}));
+    products.push_back(linear(x, w, {}));
+    convolutions.push_back(conv2d(images, kernel, {}, {}));
   }
   set_num_threads(0);
-  for (const Tensor& t : all)
-    EXPECT_EQ(std::memcmp(t.raw(), all[0].raw(), static_cast<size_t>(t.numel()) * sizeof(uint16_t)), 0);
+  for (const auto& all : {products, convolutions})
+    for (const Tensor& t : all)
+      EXPECT_EQ(std::memcmp(t.raw(), all[0].raw(), static_cast<size_t>(t.numel()) * sizeof(uint16_t)), 0);
 }
 
 }  // namespace
