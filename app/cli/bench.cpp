@@ -36,7 +36,7 @@ void Bench::emit(const std::string& workload, const std::string& metric, double 
                 {"engine", "tenon-" TENON_VERSION},
                 {"threads", threads},
                 {"device", "cpu"},
-                {"amp", ""}});
+                {"amp", bf16 ? "bf16" : ""}});
   else
     print(fmt::format("{:<12} {:<30} {:>14.2f} {}\n", workload, metric, value, unit));
 }
@@ -181,6 +181,7 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
                                                                     {"conv", bench_conv},
                                                                     {"curves", bench_curves},
                                                                     {"gpt", bench_gpt},
+                                                                    {"loader", bench_loader},
                                                                     {"lstm", bench_lstm},
                                                                     {"matmul", bench_matmul},
                                                                     {"mlp", mlp},
@@ -195,7 +196,7 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
   return all;
 }
 /// Those that want a file.
-bool of_file(const std::string& workload) { return workload == "onnx" || workload == "open"; }
+bool of_file(const std::string& workload) { return workload == "loader" || workload == "onnx" || workload == "open"; }
 /// Not among those that run where none is named: `curves` writes a file of hundreds of megabytes.
 bool only_named(const std::string& workload) { return workload == "curves" || of_file(workload); }
 
@@ -224,8 +225,9 @@ int bench(const Args& args) {
     if (!of_file(args.word(i))) continue;
     if (++i == args.words())
       throw Error::usage(wanted.back() + " needs a file",
-                         wanted.back() == "onnx" ? "tenon bench onnx FILE.onnx"
-                                                 : "tenon bench open FILE: a trace, a memory snapshot or a model file");
+                         wanted.back() == "onnx"     ? "tenon bench onnx FILE.onnx"
+                         : wanted.back() == "loader" ? "tenon bench loader PROJECT.tenon"
+                                                     : "tenon bench open FILE: a trace, a snapshot or a model file");
     b.file = args.word(i);
   }
   for (const std::string& w : wanted)
@@ -241,7 +243,7 @@ int bench(const Args& args) {
 
 const bool registered_bench = register_command(
     {"bench",
-     "[WORKLOAD...] | open FILE | onnx FILE",
+     "[WORKLOAD...] | loader PROJECT | open FILE | onnx FILE",
      0,
      64,
      {{"--threads", "N", "threads that compute; default every core"},
@@ -253,8 +255,8 @@ const bool registered_bench = register_command(
       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
       {"--against", "FILE", "of onnx: another model, run in turns with it"},
       {"--json", "", "JSON lines on standard output"}},
-     "measures the engine on fixed workloads or on a model file (onnx), and the window on a large project (curves) or "
-     "file (open)",
+     "measures the engine on fixed workloads, on a model file (onnx) or on the data of a project beside its steps "
+     "(loader), and the window on a large project (curves) or file (open)",
      bench});
 
 }  // namespace

@@ -22,10 +22,10 @@ struct Bench {
   double seconds = 3;
   int64_t threads = 0;
   bool json = false;
-  bool bf16 = false;  ///< models are trained under autocast to bf16
+  bool bf16 = false;                      ///< models are trained under autocast to bf16
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   std::string project;                    ///< its file; empty: one that goes when it was measured
-  std::string file;                       ///< of `open` and `onnx`
+  std::string file;                       ///< of `loader`, `open` and `onnx`
   std::string against;                    ///< of `onnx`: another model; empty: none
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const;
@@ -82,6 +82,8 @@ void bench_checkpoint(const Bench& b);
 void bench_curves(const Bench& b);
 /// A model file as `tenon exec` runs it, beside itself without integers and beside another one, in turns.
 void bench_onnx(const Bench& b);
+/// The data of a project, loaded alone and taken by its steps.
+void bench_loader(const Bench& b);
 /// A large trace, snapshot or model file in the window: opened, flown through, opened again.
 void bench_open(const Bench& b);
 

@@ -14,6 +14,8 @@
 #include "engine/train/session.h"
 #include "projects/teacher_file.h"
 #include "projects/time_travel.h"
+#include "tracing/analyses/trace_analysis.h"
+#include "tracing/analyses/why.h"
 #include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
 #include "tracing/trace/trace_maker.h"
@@ -64,17 +66,21 @@ int profile(const Args& args) {
   int64_t ns = 0;
   for (const auto& s : p.steps) ns += s.end_ns - s.start_ns;
   const int64_t first = p.steps.front().step, last = p.steps.back().step;
+  const tracing::StepBounds bounds =
+      tracing::bounds_of(*p.store, tracing::asked_steps(*p.store, tracing::TraceRequest{{p.store}}));
   if (args.json())
     print_json({{"file", path},
                 {"run", source.run},
                 {"first_step", first},
                 {"last_step", last},
                 {"events", p.store->size()},
+                {"bound", bounds.causes.front().name},
+                {"why", bounds.sentence()},
                 {"ms_per_step", static_cast<double>(ns) / 1e6 / static_cast<double>(steps)}});
   else
-    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n", path, count_text(first),
+    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n{}\n", path, count_text(first),
                       count_text(last), source.run, count_text(static_cast<int64_t>(p.store->size())),
-                      static_cast<double>(ns) / 1e6 / static_cast<double>(steps)));
+                      static_cast<double>(ns) / 1e6 / static_cast<double>(steps), bounds.sentence()));
   return 0;
 }
 

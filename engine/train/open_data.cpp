@@ -23,4 +23,16 @@ data::Split transformed_as(const Recipe& r, const data::Split& raw) {
   return list.empty() ? raw : data::transformed(raw, list, static_cast<uint64_t>(r.integer("seed")));
 }
 
+data::LoaderOptions loader_options(const Recipe& r) {
+  data::LoaderOptions o;
+  o.batch = r.integer("data.batch_size");
+  o.workers = static_cast<int>(r.integer("data.workers"));
+  o.prefetch = r.integer("data.prefetch");
+  o.shuffle = r.flag("data.shuffle");
+  o.drop_last = r.flag("data.drop_last");
+  const int64_t own = r.integer("data.order_seed");
+  o.seed = static_cast<uint64_t>(own < 0 ? r.integer("seed") : own);
+  return o;
+}
+
 }  // namespace tenon

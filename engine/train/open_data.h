@@ -1,5 +1,6 @@
 #pragma once
 #include "engine/data/dataset.h"
+#include "engine/data/loader.h"
 
 namespace tenon {
 
@@ -9,5 +10,7 @@ class Recipe;
 data::Split open_data(const Recipe& recipe);
 /// Data that were opened without the recipe's transforms, with these.
 data::Split transformed_as(const Recipe& recipe, const data::Split& raw);
+/// How the recipe has its batches loaded, without what a session adds: samplers, rows left out, replicas.
+data::LoaderOptions loader_options(const Recipe& recipe);
 
 }  // namespace tenon

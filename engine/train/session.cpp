@@ -28,19 +28,6 @@
 namespace tenon {
 namespace {
 
-data::LoaderOptions loader_options(const Recipe& r, const Replica* replica) {
-  data::LoaderOptions o;
-  if (replica) o.rank = replica->rank(), o.world = replica->world();
-  o.batch = r.integer("data.batch_size");
-  o.workers = static_cast<int>(r.integer("data.workers"));
-  o.prefetch = r.integer("data.prefetch");
-  o.shuffle = r.flag("data.shuffle");
-  o.drop_last = r.flag("data.drop_last");
-  const int64_t own = r.integer("data.order_seed");
-  o.seed = static_cast<uint64_t>(own < 0 ? r.integer("seed") : own);
-  return o;
-}
-
 std::string bytes_text(double bytes) {
   const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   int u = 0;
@@ -93,7 +80,8 @@ void TrainingSession::Impl::build() {
   optimizer = make_optimizer(recipe);
   build_average();
   join_replicas();
-  data::LoaderOptions loading = loader_options(recipe, replica);
+  data::LoaderOptions loading = loader_options(recipe);
+  if (replica) loading.rank = replica->rank(), loading.world = replica->world();
   loading.sampler = sampler_of(recipe, *data.train);
   loading.without = left_out(recipe);
   if (dry) loading.workers = 0;  // nothing is fetched

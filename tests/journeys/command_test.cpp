@@ -192,6 +192,8 @@ TEST_F(Commands, profile_is_a_trace_that_others_open) {
   const std::string file = folder / "t.json.gz";
   const Outcome o = tenon({"profile", project, "--steps", "3", "-o", file});
   ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(o.out.find("The step is ") != o.out.npos && o.out.find("try this") != o.out.npos)
+      << "what bounds it: " << o.out;
   const auto trace = nlohmann::json::parse(formats::gunzip(read_file(file), file));
   std::set<std::string> names, categories;
   for (const auto& e : trace.at("traceEvents")) {
@@ -204,6 +206,21 @@ TEST_F(Commands, profile_is_a_trace_that_others_open) {
   EXPECT_TRUE(categories.contains("cpu_op"));
   EXPECT_TRUE(
       std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.rfind("ProfilerStep#", 0) == 0; }));
+}
+
+TEST_F(Commands, the_loader_is_measured_beside_the_steps) {
+  const auto figures = tenon({"bench", "loader", project, "--seconds", "0.05", "--json"}).json();
+  ASSERT_EQ(figures.size(), 4u);
+  EXPECT_EQ(figures[0].at("metric"), "loaded_samples");
+  EXPECT_GT(figures[0].at("value").get<double>(), 0);
+  EXPECT_GT(figures[2].at("value").get<double>(), 0);
+  EXPECT_DOUBLE_EQ(figures[3].at("value").get<double>(),
+                   figures[0].at("value").get<double>() / figures[2].at("value").get<double>());
+  EXPECT_NE(tenon({"bench", "loader", project, "--seconds", "0.05"}).out.find("The steps are bound by"),
+            std::string::npos);
+  const Outcome none = tenon({"bench", "loader"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.err.find("tenon bench loader PROJECT.tenon"), std::string::npos) << none.err;
 }
 
 TEST_F(Commands, memory_is_a_snapshot_that_python_opens) {
