@@ -43,6 +43,13 @@ int64_t taps_within(int64_t begin, int64_t taps, int64_t step, int64_t low, int6
   return count;
 }
 
+/// C channels, side by side; the copies overlap nowhere.
+template <int C>
+void interleave(int64_t pixels, int64_t plane, const float* __restrict x, float* __restrict y) {
+  for (int64_t p = 0; p < pixels; ++p)
+    for (int c = 0; c < C; ++c) y[p * C + c] = x[c * plane + p];
+}
+
 }  // namespace
 
 void max_of_channels(const ChannelPool& p, const float* x, float* y) {
@@ -92,6 +99,25 @@ void image_means(int64_t n, int64_t pixels, int64_t channels, const float* x, fl
       }
       for (int64_t j = 0; j < count; ++j)
         y[b / blocks * channels + first + j] = sum[j] / static_cast<float>(pixels);
+    }
+  });
+}
+
+void channels_innermost(int64_t n, int64_t pixels, int64_t channels, const float* x, float* y) {
+  constexpr int64_t kPixels = 4096, kBlock = 16;
+  const int64_t pieces = (pixels + kPixels - 1) / kPixels;
+  parallel_for(n * pieces, 2, [&](int64_t piece, int64_t last) {
+    for (; piece < last; ++piece) {
+      const int64_t image = piece / pieces, first = piece % pieces * kPixels, count = std::min(kPixels, pixels - first);
+      const float* from = x + image * pixels * channels + first;
+      float* to = y + (image * pixels + first) * channels;
+      if (channels == 1) interleave<1>(count, pixels, from, to);
+      else if (channels == 3) interleave<3>(count, pixels, from, to);
+      else if (channels == 4) interleave<4>(count, pixels, from, to);
+      else
+        for (int64_t p0 = 0; p0 < count; p0 += kBlock)
+          for (int64_t c = 0; c < channels; ++c)
+            for (int64_t p = p0; p < std::min(count, p0 + kBlock); ++p) to[p * channels + c] = from[c * pixels + p];
     }
   });
 }

@@ -17,6 +17,8 @@ void max_of_channels(const ChannelPool& p, const float* x, float* y);
 void mean_of_channels(const ChannelPool& p, bool padding_counts, const float* x, float* y);
 /// The mean of each channel of each of n images.
 void image_means(int64_t n, int64_t pixels, int64_t channels, const float* x, float* y);
+/// From channels that lie one after the other (NCHW) to channels innermost.
+void channels_innermost(int64_t n, int64_t pixels, int64_t channels, const float* x, float* y);
 /// Runs of `each` numbers, whose beginnings lie `from` apart, to places `to` apart: one input of a join along channels.
 void copy_runs(int64_t runs, int64_t each, const float* x, int64_t from, float* y, int64_t to);
 /// Of every pixel, channel i of group g becomes channel g of group i.

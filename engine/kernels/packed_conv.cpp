@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
 #include "core/parallel.h"
 #include "engine/kernels/dnnl_engine.h"
+#include "engine/kernels/packed_product.h"
 #include "engine/kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -27,7 +29,7 @@ double work_of(const PackedConv::Form& f, int64_t out_pixels, int64_t in_pixels)
   const auto out = static_cast<double>(out_pixels * f.oc), in = static_cast<double>(in_pixels * f.ic);
   return 2 * out * static_cast<double>(f.ic / f.groups * f.kh * f.kw) + 40 * (out + in);
 }
-constexpr double kPieceWork = 1.2e7;  ///< about 100 us
+constexpr double kPieceWork = 3e6;  ///< about 30 us
 constexpr int64_t kMostPieces = 16;
 
 }  // namespace
@@ -42,7 +44,8 @@ struct PackedConv::Impl {
   const float *plain, *bias;
   std::shared_mutex mutex;
   std::map<ConvSizes, std::shared_ptr<const Ready>> ready;
-  std::vector<memory> packed;  ///< in each layout that some sizes want
+  std::vector<memory> packed;             ///< in each layout that some sizes want
+  std::optional<PackedProduct> one_pixel;  ///< of kernels of one pixel, for an image of one
 
   memory packed_as(const memory::desc& wanted) {
     for (const memory& m : packed)
@@ -103,6 +106,7 @@ struct PackedConv::Impl {
 
   /// Kernels of one pixel see one row of them, as long as all images together.
   void run_pixels(int64_t pixels, const float* x, float* y, const AfterPiece& after) {
+    if (pixels == 1 && one_pixel) return one_pixel->run(1, x, y, after);
     const auto wanted = static_cast<int64_t>(work_of(form, pixels, pixels) / kPieceWork);
     const int64_t pieces = std::clamp<int64_t>(wanted, 1, kMostPieces);
     const int64_t grain = pieces == 1 ? pixels : std::max<int64_t>(12, (pixels + pieces - 1) / pieces);
@@ -129,6 +133,8 @@ PackedConv::PackedConv(const Form& form, const float* weights, const float* bias
   impl_->form = form;
   impl_->plain = weights;
   impl_->bias = bias;
+  if (form.kh == 1 && form.kw == 1 && form.groups == 1)
+    impl_->one_pixel.emplace(form.ic, form.oc, true, weights, bias);
 }
 PackedConv::~PackedConv() = default;
 

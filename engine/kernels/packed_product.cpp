@@ -18,6 +18,22 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 constexpr auto kNumber = memory::data_type::f32;
 
+constexpr int64_t kPanel = 64;              ///< columns
+constexpr int64_t kPieceNumbers = 1 << 17;  ///< of the matrix, read in about 30 us
+
+/// The sums of so many products are added up: errors stay small however long a row is.
+constexpr int64_t kRun = 512;
+
+void panel_sums(int64_t k, const float* x, const float* panel, float* sums) {
+  std::fill_n(sums, kPanel, 0.0f);
+  for (int64_t begin = 0; begin < k; begin += kRun) {
+    float part[kPanel] = {};
+    for (int64_t i = begin; i < std::min(k, begin + kRun); ++i)
+      for (int64_t j = 0; j < kPanel; ++j) part[j] = __builtin_fmaf(x[i], panel[i * kPanel + j], part[j]);
+    for (int64_t j = 0; j < kPanel; ++j) sums[j] += part[j];
+  }
+}
+
 }  // namespace
 
 struct PackedProduct::Impl {
@@ -35,6 +51,11 @@ struct PackedProduct::Impl {
   std::map<Piece, std::shared_ptr<const Ready>> ready;
   std::vector<std::tuple<int64_t, int64_t, memory>> packed;  ///< of which columns, in each layout that is wanted
 
+  std::vector<float> panels;  ///< of kPanel columns, for one row
+
+  void make_panels();
+  void run_row(const float* x, float* y, const AfterPiece& after);
+
   memory packed_as(const memory::desc& wanted, int64_t first, int64_t count) {
     for (const auto& [at, of, m] : packed)
       if (at == first && of == count && m.get_desc() == wanted) return m;
@@ -50,9 +71,8 @@ struct PackedProduct::Impl {
     const auto [rows, first, count] = piece;
     auto r = std::make_shared<Ready>();
     r->src = memory::desc({rows, k}, kNumber, Tag::ab);
-    r->dst = memory::desc({rows, count}, kNumber, memory::dims{rows == 1 ? count : n, 1});
-    // One row reads each number of the matrix once, so it streams best along k.
-    const memory::desc any({k, count}, kNumber, rows == 1 ? Tag::ba : Tag::any), b({1, count}, kNumber, Tag::ab);
+    r->dst = memory::desc({rows, count}, kNumber, memory::dims{n, 1});
+    const memory::desc any({k, count}, kNumber, Tag::any), b({1, count}, kNumber, Tag::ab);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::matmul::primitive_desc pd(
@@ -105,13 +125,42 @@ PackedProduct::~PackedProduct() = default;
 int64_t PackedProduct::k() const { return impl_->k; }
 int64_t PackedProduct::n() const { return impl_->n; }
 
+/// One row: the matrix is read once, column by column of panels, as fast as the memory gives it.
+void PackedProduct::Impl::run_row(const float* x, float* y, const AfterPiece& after) {
+  {
+    const std::lock_guard lock(mutex);
+    if (panels.empty()) make_panels();
+  }
+  const int64_t count = (n + kPanel - 1) / kPanel;
+  const int64_t grain = std::max<int64_t>(1, kPieceNumbers / (k * kPanel));
+  parallel_for(count, grain, [&](int64_t p, int64_t last) {
+    const int64_t first = p * kPanel;
+    for (; p < last; ++p) {
+      alignas(64) float sums[kPanel];
+      panel_sums(k, x, panels.data() + p * k * kPanel, sums);
+      for (int64_t j = p * kPanel; j < std::min(n, (p + 1) * kPanel); ++j)
+        y[j] = bias ? sums[j - p * kPanel] + bias[j] : sums[j - p * kPanel];
+    }
+    if (after) after(y + first, first, std::min(n, last * kPanel) - first);
+  });
+}
+
+void PackedProduct::Impl::make_panels() {
+  panels.assign(static_cast<size_t>((n + kPanel - 1) / kPanel * kPanel * k), 0);
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < k; ++i)
+      panels[static_cast<size_t>(j / kPanel * kPanel * k + i * kPanel + j % kPanel)] =
+          turned ? plain[j * k + i] : plain[i * n + j];
+}
+
 void PackedProduct::run(int64_t rows, const float* x, float* y, const AfterPiece& after) const {
   const int64_t k = impl_->k, n = impl_->n;
   if (rows == 0 || n == 0) return;
-  // A piece takes about 100 us: of its products, or of reading its share of the matrix once.
+  if (rows == 1) return impl_->run_row(x, y, after);
+  // A piece takes about 30 us: of its products, or of reading its share of the matrix once.
   const auto matrix = static_cast<double>(k * n);
   const double work = std::max(2 * matrix * static_cast<double>(rows), 40 * matrix);
-  const int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(work / 1.2e7), 1, 16);
+  const int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(work / 3e6), 1, 16);
   const int64_t down = std::clamp<int64_t>(rows / 64, 1, pieces), across = std::clamp<int64_t>(n / 64, 1, pieces / down);
   const int64_t height = (rows + down - 1) / down, width = ((n + across - 1) / across + 15) / 16 * 16;
   const int64_t columns = (n + width - 1) / width, stripes = (rows + height - 1) / height;

@@ -51,7 +51,7 @@ OnnxOperator max_pool_of_channels(const OnnxNode& node) {
   return [node](const OnnxCall& c) -> Items {
     const auto p = channel_pool(c, node);
     if (!p || p->size.oh < 1 || p->size.ow < 1) return as_it_was(node, c);
-    const Tensor x = ops::dense_nhwc(c.in[0]);
+    const Tensor x = with_channels_innermost(c.in[0]);
     Tensor y = empty_strided(Layout::channels_last({p->size.n, p->channels, p->size.oh, p->size.ow}), DType::f32);
     if (x.numel() && y.numel()) kernels::max_of_channels(*p, x.data<float>(), y.data<float>());
     return {y};
@@ -62,7 +62,7 @@ OnnxOperator average_pool_of_channels(const OnnxNode& node) {
   return [node](const OnnxCall& c) -> Items {
     const auto p = channel_pool(c, node);
     if (!p || p->size.oh < 1 || p->size.ow < 1) return as_it_was(node, c);
-    const Tensor x = ops::dense_nhwc(c.in[0]);
+    const Tensor x = with_channels_innermost(c.in[0]);
     Tensor y = empty_strided(Layout::channels_last({p->size.n, p->channels, p->size.oh, p->size.ow}), DType::f32);
     if (x.numel() && y.numel())
       kernels::mean_of_channels(*p, node.integer("count_include_pad", 0) != 0, x.data<float>(), y.data<float>());

@@ -118,7 +118,8 @@ class Chain {
   }
 
   std::optional<Operand> steps_of(const OnnxNode& n) {
-    if (const OpDef* op = onnx_pointwise(n)) {
+    // Of whole numbers Div has rules of its own; here are none.
+    if (const OpDef* op = n.op_type == "Div" ? &op_named("div") : onnx_pointwise(n)) {
       std::vector<Operand> operands;
       for (const std::string& name : n.inputs) {
         const auto o = operand(name);

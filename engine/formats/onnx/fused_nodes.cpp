@@ -5,6 +5,7 @@
 #include "core/parallel.h"
 #include "engine/formats/onnx/operator.h"
 #include "engine/formats/onnx/windows.h"
+#include "engine/kernels/channel_pool.h"
 #include "engine/kernels/packed_conv.h"
 #include "engine/kernels/packed_product.h"
 #include "engine/ops/dense.h"
@@ -56,6 +57,15 @@ Layout without_offset(Layout l) {
 
 }  // namespace
 
+Tensor with_channels_innermost(const Tensor& t) {
+  if (t.layout().is_channels_last()) return t;
+  const Tensor x = ops::dense(t);
+  Tensor y = empty_strided(Layout::channels_last(x.size()), DType::f32);
+  if (x.numel())
+    kernels::channels_innermost(x.size(0), x.size(2) * x.size(3), x.size(1), x.data<float>(), y.data<float>());
+  return y;
+}
+
 OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& bias) {
   struct Ready {
     FusedNodes f;
@@ -81,7 +91,7 @@ OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& b
     const Layout order = Layout::channels_last(size);
     const Beside beside(c, size, order);
     if (!beside.fits) return one_by_one(ready->f, c);
-    const Tensor x = ops::dense_nhwc(given);
+    const Tensor x = with_channels_innermost(given);
     Tensor y = empty_strided(order, DType::f32);
     if (y.numel()) ready->conv.run(s, x.numel() ? x.data<float>() : nullptr, y.data<float>(), after_piece(ready->f, beside));
     return {y};
@@ -122,7 +132,7 @@ OnnxOperator fused_pointwise(FusedNodes fused) {
     constexpr int kChannels = 2;  // [n, c, h, w], from the last
     const Tensor& given = c.in[0];
     if (!is_f32(given) || (f->channel == kChannels && given.ndim() != 4)) return one_by_one(*f, c);
-    Tensor x = f->channel == kChannels ? ops::dense_nhwc(given) : f->channel == 0 ? ops::dense(given) : given;
+    Tensor x = f->channel == kChannels ? with_channels_innermost(given) : f->channel == 0 ? ops::dense(given) : given;
     if (!x.layout().is_dense()) x = ops::dense(x);
     const Layout order = without_offset(x.layout());
     const Beside beside(c, x.size(), order);

@@ -24,6 +24,8 @@ OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& b
 /// A MatMul or Gemm by a constant matrix of f32, [k, n], or [n, k] where it is `turned`.
 OnnxOperator fused_product(FusedNodes fused, const Tensor& matrix, bool turned, const Tensor& bias);
 OnnxOperator fused_pointwise(FusedNodes fused);
+/// Images of f32 with their channels innermost; themselves where they lie so.
+Tensor with_channels_innermost(const Tensor& images);
 
 // Nodes that leave channels innermost, where their images lie so; what they cannot take runs as the node was.
 OnnxOperator max_pool_of_channels(const OnnxNode& node);
