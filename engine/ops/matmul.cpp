@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/parallel.h"
 #include "engine/autograd/node.h"
 #include "engine/kernels/gemm.h"
 #include "engine/op/op.h"
@@ -86,9 +87,15 @@ struct MatMul {
     for (int i = 0; i < y.ndim() - 2; ++i) batch *= y.size(i);
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
-      for (int64_t i = 0; i < batch; ++i)
-        kernels::gemm(at.ta != a.transposed, at.tb != b.transposed, m, n, k, a.t.template data<T>() + a.at(i), a.ld,
-                      b.t.template data<T>() + b.at(i), b.ld, y.data<T>() + i * m * n, n);
+      // Small matrices of a batch are pieces themselves; large ones are cut each.
+      constexpr double kPieceProducts = 1e6;
+      const double each = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+      const int64_t grain = each > 8 * kPieceProducts ? batch : std::max<int64_t>(1, static_cast<int64_t>(kPieceProducts / std::max(1.0, each)));
+      parallel_for(batch, grain, [&](int64_t i, int64_t last) {
+        for (; i < last; ++i)
+          kernels::gemm(at.ta != a.transposed, at.tb != b.transposed, m, n, k, a.t.template data<T>() + a.at(i), a.ld,
+                        b.t.template data<T>() + b.at(i), b.ld, y.data<T>() + i * m * n, n);
+      });
     });
   }
   static constexpr Saves saves{.inputs = 0b11};

@@ -275,12 +275,12 @@ class Fusing {
   bool product(size_t i) {
     const OnnxNode& n = before_.nodes[i];
     if (!n.domain.empty() || n.outputs.size() != 1 || n.inputs.size() < 2 || flow_.is_constant(n.inputs[0])) return false;
-    const bool conv = n.op_type == "Conv", gemm = n.op_type == "Gemm";
+    const bool up = n.op_type == "ConvTranspose", conv = n.op_type == "Conv" || up, gemm = n.op_type == "Gemm";
     const Tensor *w = constant(n, 1), *b = constant(n, 2);
     if (!(conv || gemm || n.op_type == "MatMul") || !w || (has(n, 2) && !b)) return false;
-    if (conv ? !conv_fits(n, *w, b) : w->ndim() != 2) return false;
+    if (up ? !upsamples(n, *w) : conv ? !conv_fits(n, *w, b) : w->ndim() != 2) return false;
     const bool turned = gemm && n.integer("transB", 0) != 0;
-    const int64_t wide = w->size(conv || turned ? 0 : 1);
+    const int64_t wide = w->size((conv && !up) || turned ? 0 : 1);
     if (gemm && (n.integer("transA", 0) != 0 || n.number("alpha", 1) != 1 || n.number("beta", 1) != 1)) return false;
     if (b && !(b->numel() == wide && (b->ndim() == 1 || (b->ndim() == 2 && b->size(1) == wide)))) return false;
     Chain chain(before_, flow_, sizes_, n.outputs[0], conv ? 2 : 0, wide);
@@ -288,9 +288,20 @@ class Fusing {
     const std::vector<size_t> nodes = followed(chain, {i}, n.outputs[0]);
     auto [node, fused] = joined(nodes, chain, n.inputs[0]);
     const Tensor bias = b ? reshape(contiguous(*b), {wide}) : Tensor();
-    node.compiled = conv ? fused_conv(std::move(fused), *w, bias) : fused_product(std::move(fused), *w, turned, bias);
+    node.compiled = up     ? fused_upsampling(std::move(fused), *w, bias)
+                    : conv ? fused_conv(std::move(fused), *w, bias) : fused_product(std::move(fused), *w, turned, bias);
     becomes(nodes, std::move(node));
     return true;
+  }
+  static bool upsamples(const OnnxNode& n, const Tensor& w) {
+    if (w.ndim() != 4 || n.integer("group", 1) != 1 || n.find("output_shape") || n.text("auto_pad", "NOTSET") != "NOTSET")
+      return false;
+    auto none_but = [&](const char* name, int64_t value) {
+      const auto v = n.integers(name);
+      return std::all_of(v.begin(), v.end(), [&](int64_t x) { return x == value; });
+    };
+    return n.integers("strides") == std::vector<int64_t>{w.size(2), w.size(3)} && none_but("pads", 0) &&
+           none_but("output_padding", 0) && none_but("dilations", 1);
   }
   static bool conv_fits(const OnnxNode& n, const Tensor& w, const Tensor* b) {
     const int64_t groups = n.integer("group", 1);

@@ -8,6 +8,7 @@
 #include "engine/kernels/channel_pool.h"
 #include "engine/kernels/packed_conv.h"
 #include "engine/kernels/packed_product.h"
+#include "engine/kernels/scratch.h"
 #include "engine/ops/dense.h"
 #include "engine/ops/view.h"
 
@@ -94,6 +95,47 @@ OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& b
     const Tensor x = with_channels_innermost(given);
     Tensor y = empty_strided(order, DType::f32);
     if (y.numel()) ready->conv.run(s, x.numel() ? x.data<float>() : nullptr, y.data<float>(), after_piece(ready->f, beside));
+    return {y};
+  };
+}
+
+OnnxOperator fused_upsampling(FusedNodes fused, const Tensor& weights, const Tensor& bias) {
+  struct Ready {
+    FusedNodes f;
+    int64_t oc, kh, kw;
+    Tensor m, b;
+    kernels::PackedProduct product;
+  };
+  // A pixel becomes kh x kw pixels of oc channels: one product of [ic, kh * kw * oc].
+  const int64_t ic = weights.size(0), oc = weights.size(1), kh = weights.size(2), kw = weights.size(3);
+  const Tensor m = contiguous(reshape(permute(weights, {0, 2, 3, 1}), {ic, kh * kw * oc}));
+  const Tensor b = bias ? contiguous(reshape(expand(reshape(bias, {1, oc}), {kh * kw, oc}), {kh * kw * oc})) : Tensor();
+  auto ready = std::shared_ptr<Ready>(
+      new Ready{std::move(fused), oc, kh, kw, m, b,
+                {ic, kh * kw * oc, false, m.data<float>(), b ? b.data<float>() : nullptr}});
+  return [ready](const OnnxCall& c) -> Items {
+    const Tensor& given = c.in[0];
+    if (!is_f32(given) || given.ndim() != 4 || given.size(1) != ready->product.k() || given.numel() == 0)
+      return one_by_one(ready->f, c);
+    const int64_t oc = ready->oc, kh = ready->kh, kw = ready->kw, h = given.size(2), w = given.size(3);
+    const Shape size{given.size(0), oc, h * kh, w * kw};
+    const Layout order = Layout::channels_last(size);
+    const Beside beside(c, size, order);
+    if (!beside.fits) return one_by_one(ready->f, c);
+    const Tensor x = with_channels_innermost(given);
+    Tensor y = empty_strided(order, DType::f32);
+    const int64_t wide = kw * oc, rows = given.size(0) * h;
+    const kernels::Scratch<float> blocks(rows * w * kh * wide);
+    ready->product.run(rows * w, x.data<float>(), blocks.data());
+    const kernels::AfterPiece after = after_piece(ready->f, beside);
+    parallel_for(rows * kh, std::max<int64_t>(1, 16384 / (w * wide)), [&](int64_t i, int64_t last) {
+      for (; i < last; ++i) {
+        const float* from = blocks.data() + (i / kh * w * kh + i % kh) * wide;
+        float* to = y.data<float>() + i * w * wide;
+        for (int64_t k = 0; k < w; ++k) std::copy_n(from + k * kh * wide, wide, to + k * wide);
+        if (after) after(to, i * w * wide, w * wide);
+      }
+    });
     return {y};
   };
 }

@@ -21,6 +21,8 @@ struct FusedNodes {
 
 /// A Conv of two spatial axes by constant weights of f32.
 OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& bias);
+/// A ConvTranspose of two spatial axes whose windows lie side by side: its strides are its kernel.
+OnnxOperator fused_upsampling(FusedNodes fused, const Tensor& weights, const Tensor& bias);
 /// A MatMul or Gemm by a constant matrix of f32, [k, n], or [n, k] where it is `turned`.
 OnnxOperator fused_product(FusedNodes fused, const Tensor& matrix, bool turned, const Tensor& bias);
 OnnxOperator fused_pointwise(FusedNodes fused);
