@@ -97,8 +97,7 @@ void image_means(int64_t n, int64_t pixels, int64_t channels, const float* x, fl
           for (int64_t j = 0; j < count; ++j) part[j] += image[k * channels + j];
         for (int64_t j = 0; j < count; ++j) sum[j] += part[j];
       }
-      for (int64_t j = 0; j < count; ++j)
-        y[b / blocks * channels + first + j] = sum[j] / static_cast<float>(pixels);
+      for (int64_t j = 0; j < count; ++j) y[b / blocks * channels + first + j] = sum[j] / static_cast<float>(pixels);
     }
   });
 }
@@ -111,9 +110,12 @@ void channels_innermost(int64_t n, int64_t pixels, int64_t channels, const float
       const int64_t image = piece / pieces, first = piece % pieces * kPixels, count = std::min(kPixels, pixels - first);
       const float* from = x + image * pixels * channels + first;
       float* to = y + (image * pixels + first) * channels;
-      if (channels == 1) interleave<1>(count, pixels, from, to);
-      else if (channels == 3) interleave<3>(count, pixels, from, to);
-      else if (channels == 4) interleave<4>(count, pixels, from, to);
+      if (channels == 1)
+        interleave<1>(count, pixels, from, to);
+      else if (channels == 3)
+        interleave<3>(count, pixels, from, to);
+      else if (channels == 4)
+        interleave<4>(count, pixels, from, to);
       else
         for (int64_t p0 = 0; p0 < count; p0 += kBlock)
           for (int64_t c = 0; c < channels; ++c)

@@ -6,8 +6,8 @@
 namespace tenon::kernels {
 
 // oneDNN behind plain pointers; dnnl.cpp, int8_conv.cpp, packed_conv.cpp and packed_product.cpp alone know its headers.
-// Note [oneDNN and threads] is in dnnl.cpp: everything here runs on the calling thread alone. Callers cut the work by a rule of its
-// sizes and run the pieces under parallel_for.
+// Note [oneDNN and threads] is in dnnl.cpp: everything here runs on the calling thread alone. Callers cut the work by a
+// rule of its sizes and run the pieces under parallel_for.
 
 /// One piece of a product on this thread; the arguments of gemm().
 void dnnl_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
@@ -18,6 +18,7 @@ struct ConvShape {
   int64_t n, ic, ih, iw, oc, oh, ow, kh, kw;
   int64_t sh, sw, ph, pw, dh, dw, groups;  ///< dilation 1 is dense
   bool bias;
+  int64_t pb = -1;  ///< padding below the image; -1: as much as above it
   bool operator==(const ConvShape&) const = default;
 };
 /// What one call is given: sizes of the input and of the result, and the padding round the input.

@@ -44,7 +44,7 @@ struct PackedConv::Impl {
   const float *plain, *bias;
   std::shared_mutex mutex;
   std::map<ConvSizes, std::shared_ptr<const Ready>> ready;
-  std::vector<memory> packed;             ///< in each layout that some sizes want
+  std::vector<memory> packed;              ///< in each layout that some sizes want
   std::optional<PackedProduct> one_pixel;  ///< of kernels of one pixel, for an image of one
 
   memory packed_as(const memory::desc& wanted) {
@@ -93,11 +93,10 @@ struct PackedConv::Impl {
     dnnl_guarded("convolution", [&] {
       const auto r = ready_for(s);
       const Scratch<char> scratch(static_cast<int64_t>(r->scratch.get_size()));
-      std::unordered_map<int, memory> args{
-          {DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
-          {DNNL_ARG_WEIGHTS, r->weights},
-          {DNNL_ARG_DST, memory(r->dst, dnnl_engine(), y)},
-          {DNNL_ARG_SCRATCHPAD, memory(r->scratch, dnnl_engine(), scratch.data())}};
+      std::unordered_map<int, memory> args{{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
+                                           {DNNL_ARG_WEIGHTS, r->weights},
+                                           {DNNL_ARG_DST, memory(r->dst, dnnl_engine(), y)},
+                                           {DNNL_ARG_SCRATCHPAD, memory(r->scratch, dnnl_engine(), scratch.data())}};
       if (bias)
         args.emplace(DNNL_ARG_BIAS, memory({{form.oc}, kFloat, Tag::x}, dnnl_engine(), const_cast<float*>(bias)));
       r->primitive.execute(dnnl_stream(), args);
@@ -128,13 +127,11 @@ struct PackedConv::Impl {
   }
 };
 
-PackedConv::PackedConv(const Form& form, const float* weights, const float* bias)
-    : impl_(std::make_unique<Impl>()) {
+PackedConv::PackedConv(const Form& form, const float* weights, const float* bias) : impl_(std::make_unique<Impl>()) {
   impl_->form = form;
   impl_->plain = weights;
   impl_->bias = bias;
-  if (form.kh == 1 && form.kw == 1 && form.groups == 1)
-    impl_->one_pixel.emplace(form.ic, form.oc, true, weights, bias);
+  if (form.kh == 1 && form.kw == 1 && form.groups == 1) impl_->one_pixel.emplace(form.ic, form.oc, true, weights, bias);
 }
 PackedConv::~PackedConv() = default;
 

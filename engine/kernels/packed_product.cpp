@@ -101,11 +101,10 @@ struct PackedProduct::Impl {
     dnnl_guarded("product", [&] {
       const auto r = ready_for({rows, first, count});
       const Scratch<char> scratch(static_cast<int64_t>(r->scratch.get_size()));
-      std::unordered_map<int, memory> args{
-          {DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
-          {DNNL_ARG_WEIGHTS, r->weights},
-          {DNNL_ARG_DST, memory(r->dst, dnnl_engine(), y)},
-          {DNNL_ARG_SCRATCHPAD, memory(r->scratch, dnnl_engine(), scratch.data())}};
+      std::unordered_map<int, memory> args{{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
+                                           {DNNL_ARG_WEIGHTS, r->weights},
+                                           {DNNL_ARG_DST, memory(r->dst, dnnl_engine(), y)},
+                                           {DNNL_ARG_SCRATCHPAD, memory(r->scratch, dnnl_engine(), scratch.data())}};
       if (bias) args.emplace(DNNL_ARG_BIAS, r->bias);
       r->primitive.execute(dnnl_stream(), args);
     });
@@ -161,7 +160,8 @@ void PackedProduct::run(int64_t rows, const float* x, float* y, const AfterPiece
   const auto matrix = static_cast<double>(k * n);
   const double work = std::max(2 * matrix * static_cast<double>(rows), 40 * matrix);
   const int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(work / 3e6), 1, 16);
-  const int64_t down = std::clamp<int64_t>(rows / 64, 1, pieces), across = std::clamp<int64_t>(n / 64, 1, pieces / down);
+  const int64_t down = std::clamp<int64_t>(rows / 64, 1, pieces),
+                across = std::clamp<int64_t>(n / 64, 1, pieces / down);
   const int64_t height = (rows + down - 1) / down, width = ((n + across - 1) / across + 15) / 16 * 16;
   const int64_t columns = (n + width - 1) / width, stripes = (rows + height - 1) / height;
   parallel_for(stripes * columns, 1, [&](int64_t p, int64_t e) {

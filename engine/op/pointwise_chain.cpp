@@ -45,8 +45,7 @@ void PointwiseChain::run(const float* x, float* y, const float* const* beside, i
     const int64_t count = std::min(kChainTile, n - i);
     for (const Step& s : steps_) {
       const bool last = &s == &steps_.back();
-      char* data[3] = {
-          reinterpret_cast<char*>(last ? y + i : tiles[sources_[static_cast<size_t>(s.made)].slot])};
+      char* data[3] = {reinterpret_cast<char*>(last ? y + i : tiles[sources_[static_cast<size_t>(s.made)].slot])};
       int64_t strides[3] = {sizeof(float), sizeof(float), sizeof(float)};
       for (size_t k = 0; k < s.operands.size(); ++k) {
         const Source& from = sources_[static_cast<size_t>(s.operands[k])];

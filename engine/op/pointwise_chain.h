@@ -27,8 +27,8 @@ class PointwiseChain {
   static constexpr int kMostSteps = 12;
   bool empty() const { return steps_.empty(); }
   int64_t arrays() const { return arrays_; }
-  /// The result of the last step, from n elements of the value that begin at its at-th. `y` may be `x`; `beside` are the
-  /// arrays from their first element on.
+  /// The result of the last step, from n elements of the value that begin at its at-th. `y` may be `x`; `beside` are
+  /// the arrays from their first element on.
   void run(const float* x, float* y, const float* const* beside, int64_t at, int64_t n) const;
 
  private:

@@ -90,7 +90,9 @@ struct MatMul {
       // Small matrices of a batch are pieces themselves; large ones are cut each.
       constexpr double kPieceProducts = 1e6;
       const double each = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-      const int64_t grain = each > 8 * kPieceProducts ? batch : std::max<int64_t>(1, static_cast<int64_t>(kPieceProducts / std::max(1.0, each)));
+      const int64_t grain = each > 8 * kPieceProducts
+                                ? batch
+                                : std::max<int64_t>(1, static_cast<int64_t>(kPieceProducts / std::max(1.0, each)));
       parallel_for(batch, grain, [&](int64_t i, int64_t last) {
         for (; i < last; ++i)
           kernels::gemm(at.ta != a.transposed, at.tb != b.transposed, m, n, k, a.t.template data<T>() + a.at(i), a.ld,

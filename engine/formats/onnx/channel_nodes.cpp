@@ -33,8 +33,8 @@ std::optional<kernels::ChannelPool> channel_pool(const OnnxCall& c, const OnnxNo
   for (size_t i = 0; i < 2; ++i) reached[static_cast<int>(i) + 2] += at.extra[i];
   kernels::ConvSizes s = conv_sizes(at, reached);
   s.ih = size[2], s.iw = size[3];
-  return kernels::ChannelPool{s,           size[1],        at.kernel[0],  at.kernel[1],
-                              at.stride[0], at.stride[1], at.dilation[0], at.dilation[1]};
+  return kernels::ChannelPool{
+      s, size[1], at.kernel[0], at.kernel[1], at.stride[0], at.stride[1], at.dilation[0], at.dilation[1]};
 }
 
 /// Whether pixels lie one after the other, each with its channels side by side; what lies between is skipped.

@@ -81,9 +81,10 @@ TENON_ONNX(ConvTranspose) {
              2 * at.before[k];
     };
     // The op takes what a convolution could have come from, and no more.
-    if (size(0) > 0 && size(1) > 0 && more[0] >= 0 && more[1] >= 0 && more[0] < at.stride[0] && more[1] < at.stride[1]) {
-      Tensor y = conv2d_transposed(x, w, size(0), size(1),
-                                   {Dims(at.stride), Dims(at.before), Dims(at.dilation), groups});
+    if (size(0) > 0 && size(1) > 0 && more[0] >= 0 && more[1] >= 0 && more[0] < at.stride[0] &&
+        more[1] < at.stride[1]) {
+      Tensor y =
+          conv2d_transposed(x, w, size(0), size(1), {Dims(at.stride), Dims(at.before), Dims(at.dilation), groups});
       if (c.has(2)) y = add(y, per_channel(cast(c.in[2], t), s));
       return {contiguous(cast(y, c.input(0).dtype()))};
     }

@@ -76,8 +76,9 @@ class Chain {
   std::optional<Operand> along(const Tensor& t, int from_last) {
     if (channel_ >= 0 && channel_ != from_last) return {};
     if (from_last != 0 && from_last != 2) return {};
-    if (period_ > 0 ? t.numel() != period_ : !meta_ || meta_->shape.n <= from_last ||
-                                                 meta_->shape[meta_->shape.n - 1 - from_last] != t.numel())
+    if (period_ > 0
+            ? t.numel() != period_
+            : !meta_ || meta_->shape.n <= from_last || meta_->shape[meta_->shape.n - 1 - from_last] != t.numel())
       return {};
     if (from_last == 2 && meta_ && meta_->shape.n != 4) return {};
     channel_ = from_last, period_ = t.numel(), repeats_ = true;
@@ -166,8 +167,8 @@ class Chain {
     const int64_t channels = meta_->shape[1];
     Tensor factor = empty({channels}), shift = empty({channels});
     for (int64_t c = 0; c < channels; ++c) {
-      const double f = p[0].data<float>()[c] /
-                       std::sqrt(static_cast<double>(p[3].data<float>()[c]) + n.number("epsilon", 1e-5));
+      const double f =
+          p[0].data<float>()[c] / std::sqrt(static_cast<double>(p[3].data<float>()[c]) + n.number("epsilon", 1e-5));
       factor.data<float>()[c] = static_cast<float>(f);
       shift.data<float>()[c] = static_cast<float>(p[1].data<float>()[c] - p[2].data<float>()[c] * f);
     }
@@ -233,7 +234,8 @@ class Fusing {
         break;
       nodes.push_back(next);
       inside.insert(before_.nodes[next].outputs[0]);
-      if (open_values(nodes, inside, value) == std::vector{before_.nodes[next].outputs[0]}) best = nodes, at_best = chain;
+      if (open_values(nodes, inside, value) == std::vector{before_.nodes[next].outputs[0]})
+        best = nodes, at_best = chain;
     }
     chain = at_best;
     return best;
@@ -244,14 +246,16 @@ class Fusing {
     for (const std::string& v : inside) {
       if (!starts_inside_ && v == value) continue;
       bool leaves = flow_.is_output(v) || flow_.is_read_within(v) || flow_.readers(v).empty();
-      for (const size_t r : flow_.readers(v)) leaves = leaves || std::find(nodes.begin(), nodes.end(), r) == nodes.end();
+      for (const size_t r : flow_.readers(v))
+        leaves = leaves || std::find(nodes.begin(), nodes.end(), r) == nodes.end();
       if (leaves) open.push_back(v);
     }
     return open;
   }
 
   /// The nodes as one, in the place of the last: all that it reads is there by then.
-  std::pair<OnnxNode, FusedNodes> joined(const std::vector<size_t>& nodes, const Chain& chain, const std::string& reads) {
+  std::pair<OnnxNode, FusedNodes> joined(const std::vector<size_t>& nodes, const Chain& chain,
+                                         const std::string& reads) {
     FusedNodes f;
     OnnxNode n = before_.nodes[nodes[0]];
     n.attributes.clear();
@@ -274,7 +278,8 @@ class Fusing {
 
   bool product(size_t i) {
     const OnnxNode& n = before_.nodes[i];
-    if (!n.domain.empty() || n.outputs.size() != 1 || n.inputs.size() < 2 || flow_.is_constant(n.inputs[0])) return false;
+    if (!n.domain.empty() || n.outputs.size() != 1 || n.inputs.size() < 2 || flow_.is_constant(n.inputs[0]))
+      return false;
     const bool up = n.op_type == "ConvTranspose", conv = n.op_type == "Conv" || up, gemm = n.op_type == "Gemm";
     const Tensor *w = constant(n, 1), *b = constant(n, 2);
     if (!(conv || gemm || n.op_type == "MatMul") || !w || (has(n, 2) && !b)) return false;
@@ -289,12 +294,14 @@ class Fusing {
     auto [node, fused] = joined(nodes, chain, n.inputs[0]);
     const Tensor bias = b ? reshape(contiguous(*b), {wide}) : Tensor();
     node.compiled = up     ? fused_upsampling(std::move(fused), *w, bias)
-                    : conv ? fused_conv(std::move(fused), *w, bias) : fused_product(std::move(fused), *w, turned, bias);
+                    : conv ? fused_conv(std::move(fused), *w, bias)
+                           : fused_product(std::move(fused), *w, turned, bias);
     becomes(nodes, std::move(node));
     return true;
   }
   static bool upsamples(const OnnxNode& n, const Tensor& w) {
-    if (w.ndim() != 4 || n.integer("group", 1) != 1 || n.find("output_shape") || n.text("auto_pad", "NOTSET") != "NOTSET")
+    if (w.ndim() != 4 || n.integer("group", 1) != 1 || n.find("output_shape") ||
+        n.text("auto_pad", "NOTSET") != "NOTSET")
       return false;
     auto none_but = [&](const char* name, int64_t value) {
       const auto v = n.integers(name);
@@ -332,11 +339,13 @@ class Fusing {
   /// [n, c, h, w] -> [n, g, c / g, h, w] -> [n, c / g, g, h, w] -> [n, c, h, w]
   bool shuffle(size_t i) {
     const OnnxNode& n = before_.nodes[i];
-    const int turn = next_of(i, "Reshape", "Transpose"), back = turn < 0 ? -1 : next_of(static_cast<size_t>(turn), "Transpose", "Reshape");
+    const int turn = next_of(i, "Reshape", "Transpose"),
+              back = turn < 0 ? -1 : next_of(static_cast<size_t>(turn), "Transpose", "Reshape");
     if (back < 0) return false;
     const OnnxNode &t = before_.nodes[static_cast<size_t>(turn)], &r = before_.nodes[static_cast<size_t>(back)];
     const auto from = sizes_.find(n.inputs[0]), wide = sizes_.find(n.outputs[0]), to = sizes_.find(r.outputs[0]);
-    if (from == sizes_.end() || wide == sizes_.end() || to == sizes_.end() || from->second.dtype != DType::f32) return false;
+    if (from == sizes_.end() || wide == sizes_.end() || to == sizes_.end() || from->second.dtype != DType::f32)
+      return false;
     const Shape &a = from->second.shape, &w = wide->second.shape;
     if (a.n != 4 || !(to->second.shape == a) || t.integers("perm") != std::vector<int64_t>{0, 2, 1, 3, 4} || w.n != 5 ||
         w[0] != a[0] || w[1] * w[2] != a[1] || w[3] != a[2] || w[4] != a[3])
@@ -367,7 +376,8 @@ class Fusing {
   bool single(size_t i) {
     OnnxNode n = before_.nodes[i];
     if (!n.domain.empty() || n.inputs.empty()) return false;
-    const bool one = n.outputs.size() == 1 || std::all_of(n.outputs.begin() + 1, n.outputs.end(), [](const std::string& o) { return o.empty(); });
+    const bool one = n.outputs.size() == 1 || std::all_of(n.outputs.begin() + 1, n.outputs.end(),
+                                                          [](const std::string& o) { return o.empty(); });
     if (!one) return false;
     if (n.op_type == "MaxPool")
       n.compiled = max_pool_of_channels(before_.nodes[i]);
@@ -380,7 +390,8 @@ class Fusing {
     else if (n.op_type == "ReduceMean" && reduces_images(n))
       n.compiled = image_means(before_.nodes[i], n.integer("keepdims", 1) != 0), n.inputs.resize(1);
     else if (n.op_type == "LayerNormalization" && normalises_rows(n))
-      n.compiled = row_norm(before_.nodes[i], *constant(n, 1), has(n, 2) ? *constant(n, 2) : Tensor()), n.inputs.resize(1);
+      n.compiled = row_norm(before_.nodes[i], *constant(n, 1), has(n, 2) ? *constant(n, 2) : Tensor()),
+      n.inputs.resize(1);
     else
       return false;
     becomes({i}, std::move(n));

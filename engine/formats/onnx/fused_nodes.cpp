@@ -77,9 +77,10 @@ OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& b
   const std::vector<int64_t> stride = n.integers("strides", {1, 1}), dilation = n.integers("dilations", {1, 1});
   const Tensor w = contiguous(weights), b = bias ? contiguous(bias) : Tensor();
   const int64_t groups = n.integer("group", 1);
-  const kernels::PackedConv::Form form{w.size(1) * groups, w.size(0),       w.size(2),       w.size(3), stride.at(0),
-                                       stride.at(1),       dilation.at(0),  dilation.at(1),  groups};
-  auto ready = std::shared_ptr<Ready>(new Ready{std::move(fused), w, b, {form, w.data<float>(), b ? b.data<float>() : nullptr}});
+  const kernels::PackedConv::Form form{w.size(1) * groups, w.size(0),      w.size(2),      w.size(3), stride.at(0),
+                                       stride.at(1),       dilation.at(0), dilation.at(1), groups};
+  auto ready =
+      std::shared_ptr<Ready>(new Ready{std::move(fused), w, b, {form, w.data<float>(), b ? b.data<float>() : nullptr}});
   return [ready](const OnnxCall& c) -> Items {
     const Tensor& given = c.in[0];
     const kernels::PackedConv::Form& form = ready->conv.form();
@@ -94,7 +95,8 @@ OnnxOperator fused_conv(FusedNodes fused, const Tensor& weights, const Tensor& b
     if (!beside.fits) return one_by_one(ready->f, c);
     const Tensor x = with_channels_innermost(given);
     Tensor y = empty_strided(order, DType::f32);
-    if (y.numel()) ready->conv.run(s, x.numel() ? x.data<float>() : nullptr, y.data<float>(), after_piece(ready->f, beside));
+    if (y.numel())
+      ready->conv.run(s, x.numel() ? x.data<float>() : nullptr, y.data<float>(), after_piece(ready->f, beside));
     return {y};
   };
 }
@@ -110,9 +112,8 @@ OnnxOperator fused_upsampling(FusedNodes fused, const Tensor& weights, const Ten
   const int64_t ic = weights.size(0), oc = weights.size(1), kh = weights.size(2), kw = weights.size(3);
   const Tensor m = contiguous(reshape(permute(weights, {0, 2, 3, 1}), {ic, kh * kw * oc}));
   const Tensor b = bias ? contiguous(reshape(expand(reshape(bias, {1, oc}), {kh * kw, oc}), {kh * kw * oc})) : Tensor();
-  auto ready = std::shared_ptr<Ready>(
-      new Ready{std::move(fused), oc, kh, kw, m, b,
-                {ic, kh * kw * oc, false, m.data<float>(), b ? b.data<float>() : nullptr}});
+  auto ready = std::shared_ptr<Ready>(new Ready{
+      std::move(fused), oc, kh, kw, m, b, {ic, kh * kw * oc, false, m.data<float>(), b ? b.data<float>() : nullptr}});
   return [ready](const OnnxCall& c) -> Items {
     const Tensor& given = c.in[0];
     if (!is_f32(given) || given.ndim() != 4 || given.size(1) != ready->product.k() || given.numel() == 0)

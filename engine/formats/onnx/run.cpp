@@ -167,7 +167,7 @@ std::vector<OnnxItem> run_labelled(const OnnxCall& call) {
     if (e.message().starts_with(label(call.node))) throw;
     throw OnnxUnsupported(fmt::format("{}: {}", label(call.node), e.message()), e.hint());
   } catch (const Error& e) {
-    if (e.message().starts_with(label(call.node))) throw;  // of one of several nodes that run as one
+    if (e.message().starts_with("in " + label(call.node))) throw;  // of one of several nodes that run as one
     throw e.in(label(call.node));
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
