@@ -44,7 +44,7 @@ void bench_onnx(const Bench& b) {
   const double loaded = static_cast<double>(now_ns() - start) / 1e3;
   const formats::IntegerPlan& integers = plan.integers();
   std::optional<formats::PreparedModel> floats, against;
-  if (integers.integer) floats.emplace(model, formats::Quantized::floats);
+  if (integers.integer) floats.emplace(model, formats::Arithmetic::floats);
   if (!b.against.empty()) against.emplace(formats::load_onnx(b.against));
   if (!b.json) print(integers.text() + "\n");
   b.emit("onnx", "integer_nodes", static_cast<double>(integers.integer), "nodes");

@@ -72,7 +72,7 @@ std::shared_ptr<const ModelFile> ModelRun::as_file() const {
 }
 
 ModelRun run_model(const OnnxModel& model, const std::vector<formats::OnnxFeed>& feeds,
-                   const std::function<bool(int64_t, int64_t)>& go_on, Quantized quantized) {
+                   const std::function<bool(int64_t, int64_t)>& go_on, Arithmetic quantized) {
   using Clock = std::chrono::steady_clock;
   ModelRun run;
   run.nodes = static_cast<int64_t>(model.graph.nodes.size());

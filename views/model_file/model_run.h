@@ -35,12 +35,12 @@ struct ModelRun {
   std::shared_ptr<const formats::ModelFile> as_file() const;
 };
 
-using formats::Quantized;
+using formats::Arithmetic;
 /// Feeds the model's inputs and runs it. `go_on` is told the nodes done of how many; false stops it. What cannot be run
 /// is told by the result, nothing is thrown.
 ModelRun run_model(const formats::OnnxModel& model, const std::vector<formats::OnnxFeed>& feeds,
                    const std::function<bool(int64_t done, int64_t of)>& go_on = {},
-                   Quantized quantized = Quantized::integers);
+                   Arithmetic quantized = Arithmetic::integers);
 
 /// Why a file cannot be run, and what can be done; both empty: it can.
 struct NoRun {

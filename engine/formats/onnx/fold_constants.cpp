@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/error.h"
+#include "core/pool.h"
 #include "core/state.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/onnx/value_flow.h"
@@ -126,6 +128,8 @@ class Folding {
 
 KnownSizes fold_constants(OnnxModel& model) {
   const NoGrad off;
+  // A model from an unknown source can want any size; what wants so much is told where it runs.
+  const AllocationLimit bound(size_t{1} << 30);
   return Folding(model).run();
 }
 

@@ -6,8 +6,8 @@
 #include "engine/ops/view.h"
 
 namespace tenon::formats {
-PreparedModel::PreparedModel(const OnnxModel& model, Quantized how)
-    : given_(model), plan_(how == Quantized::integers ? integer_plan(model) : IntegerPlan{.model = model}) {
+PreparedModel::PreparedModel(const OnnxModel& model, Arithmetic how)
+    : given_(model), plan_(how == Arithmetic::integers ? integer_plan(model) : IntegerPlan{.model = model}) {
   const KnownSizes sizes = fold_constants(plan_.model);
   fold_batch_norms(plan_.model.graph);
   fuse_nodes(plan_.model, sizes);

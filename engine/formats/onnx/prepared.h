@@ -17,11 +17,11 @@
 namespace tenon::formats {
 
 /// How a quantized model runs: as integer_plan() has it, or in f32.
-enum class Quantized : uint8_t { integers, floats };
+enum class Arithmetic : uint8_t { integers, floats };
 
 class PreparedModel {
  public:
-  explicit PreparedModel(const OnnxModel& model, Quantized how = Quantized::integers);
+  explicit PreparedModel(const OnnxModel& model, Arithmetic how = Arithmetic::integers);
   /// What is run, where the inputs are as the model declares them.
   const OnnxModel& model() const { return plan_.model; }
   const IntegerPlan& integers() const { return plan_; }
