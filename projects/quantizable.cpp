@@ -7,7 +7,7 @@
 
 #include "core/state.h"
 #include "engine/data/dataset.h"
-#include "engine/formats/onnx/integer_plan.h"
+#include "engine/formats/onnx/prepared.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/train/callback.h"
 #include "projects/finish.h"
@@ -64,8 +64,8 @@ formats::Quantizer Quantizable::quantizer(const formats::Quantization& how, cons
 }
 
 Evaluation Quantizable::evaluated(const formats::OnnxModel& model, const Progress& progress) const {
-  const formats::IntegerPlan plan = formats::integer_plan(model);
-  return session_->judge([&](const Tensor& x) { return formats::run_onnx(plan.model, {x}).at(0); }, progress);
+  const formats::PreparedModel prepared(model);
+  return session_->judge([&](const Tensor& x) { return prepared.run_tensors({x}).at(0); }, progress);
 }
 
 std::string grids_text(const formats::TrainedGrids& g) {

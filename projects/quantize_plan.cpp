@@ -8,7 +8,7 @@
 #include "core/median.h"
 #include "core/profile.h"
 #include "core/state.h"
-#include "engine/formats/onnx/integer_plan.h"
+#include "engine/formats/onnx/prepared.h"
 #include "engine/formats/onnx/quantization_damage.h"
 #include "engine/formats/onnx/run.h"
 
@@ -86,21 +86,21 @@ class PlanMaker {
 
   /// Milliseconds a sample in f32, and how many times that the model takes, turn by turn.
   std::pair<std::vector<double>, std::vector<double>> times_of(const formats::OnnxModel& model) {
-    const formats::IntegerPlan it = formats::integer_plan(model);
+    const formats::PreparedModel it(model), f32(f32_);
     const Tensor& x = state_.batches().front();
-    const auto time = [&](const formats::OnnxModel& m) {
+    const auto time = [&](const formats::PreparedModel& m) {
       const int64_t begin = now_ns();
-      formats::run_onnx(m, {x});
+      m.run_tensors({x});
       return static_cast<double>(now_ns() - begin) / 1e6 / static_cast<double>(x.size(0));
     };
-    std::vector<double> f32, share;
-    time(it.model), time(f32_);
+    std::vector<double> took, share;
+    time(it), time(f32);
     for (int i = 0; i < kTurns && go_on(); ++i) {
-      f32.push_back(time(f32_));
-      share.push_back(time(it.model) / f32.back());
+      took.push_back(time(f32));
+      share.push_back(time(it) / took.back());
     }
-    if (f32.empty()) throw Error("cancelled");
-    return {std::move(f32), std::move(share)};
+    if (took.empty()) throw Error("cancelled");
+    return {std::move(took), std::move(share)};
   }
 
   const PlanProgress& told_;

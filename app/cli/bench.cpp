@@ -213,6 +213,7 @@ int bench(const Args& args) {
   b.points = args.integer("--points", b.points, 1);
   b.project = args.text("--project");
   b.against = args.text("--against");
+  b.batch = args.integer("--batch", b.batch, 1);
   if (args.text("--device", "cpu") != "cpu")
     throw Error::usage("this build computes on the CPU only", "use --device cpu");
   set_num_threads(static_cast<int>(b.threads));
@@ -254,6 +255,7 @@ const bool registered_bench = register_command(
       {"--points", "N", "of curves: of each long run; default 100000"},
       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
       {"--against", "FILE", "of onnx: another model, run in turns with it"},
+      {"--batch", "N", "of onnx: where the model leaves it open; default 1, then 64"},
       {"--json", "", "JSON lines on standard output"}},
      "measures the engine on fixed workloads, on a model file (onnx) or on the data of a project beside its steps "
      "(loader), and the window on a large project (curves) or file (open)",

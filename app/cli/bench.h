@@ -26,6 +26,7 @@ struct Bench {
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   std::string project;                    ///< its file; empty: one that goes when it was measured
   std::string file;                       ///< of `loader`, `open` and `onnx`
+  int64_t batch = 0;                      ///< of `onnx`; 0: one of 1 and one of 64
   std::string against;                    ///< of `onnx`: another model; empty: none
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const;

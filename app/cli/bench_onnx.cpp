@@ -1,5 +1,8 @@
 // tenon bench onnx: what a run of a model file takes, with integers multiplied and without, and beside another file.
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,14 +11,16 @@
 #include "core/median.h"
 #include "core/profile.h"
 #include "engine/formats/onnx/feed.h"
-#include "engine/formats/onnx/integer_plan.h"
+#include "engine/formats/onnx/prepared.h"
+#include "engine/formats/onnx/runnable.h"
 
 namespace tenon::app {
 namespace {
 
 struct Contestant {
   std::string metric;
-  const formats::OnnxModel* model;
+  const formats::PreparedModel* model;
+  std::vector<formats::OnnxItem> inputs;
   std::vector<double> us = {};
 };
 
@@ -33,25 +38,32 @@ std::vector<formats::OnnxItem> made_up_inputs(const formats::OnnxModel& m, int64
 }  // namespace
 
 void bench_onnx(const Bench& b) {
-  const formats::OnnxModel model = formats::load_onnx(b.file);
-  const formats::OnnxModel other = b.against.empty() ? formats::OnnxModel() : formats::load_onnx(b.against);
-  const formats::IntegerPlan plan = formats::integer_plan(model);
-  const formats::IntegerPlan other_plan = formats::integer_plan(other);
-  if (!b.json) print(plan.text() + "\n");
-  b.emit("onnx", "integer_nodes", static_cast<double>(plan.integer), "nodes");
-  for (const int64_t batch : {int64_t{1}, int64_t{64}}) {
-    std::vector<Contestant> all{{"run", &plan.model}};
-    if (plan.integer) all.push_back({"run_no_integer", &model});
-    if (!b.against.empty()) all.push_back({"run_against", &other_plan.model});
+  const int64_t start = now_ns();
+  const formats::OnnxModel model = formats::load_runnable(b.file);
+  const formats::PreparedModel plan(model);
+  const double loaded = static_cast<double>(now_ns() - start) / 1e3;
+  const formats::IntegerPlan& integers = plan.integers();
+  std::optional<formats::PreparedModel> floats, against;
+  if (integers.integer) floats.emplace(model, formats::Arithmetic::floats);
+  if (!b.against.empty()) against.emplace(formats::load_onnx(b.against));
+  if (!b.json) print(integers.text() + "\n");
+  b.emit("onnx", "integer_nodes", static_cast<double>(integers.integer), "nodes");
+  b.emit("onnx", "load", loaded, "us");
+  for (const int64_t batch : b.batch ? std::vector{b.batch} : std::vector<int64_t>{1, 64}) {
+    std::vector<Contestant> all{{"run", &plan, made_up_inputs(model, batch)}};
+    if (floats) all.push_back({"run_no_integer", &*floats, all[0].inputs});
+    if (against) all.push_back({"run_against", &*against, made_up_inputs(against->model(), batch)});
     const auto turn = [&](bool counts) {
       for (Contestant& c : all) {
-        const auto inputs = made_up_inputs(*c.model, batch);
         const int64_t begin = now_ns();
-        formats::run_onnx_items(*c.model, inputs);
+        c.model->run(c.inputs);
         if (counts) c.us.push_back(static_cast<double>(now_ns() - begin) / 1e3);
       }
     };
-    for (int i = 0; i < 3; ++i) turn(false);
+    turn(true);
+    b.emit("onnx", "first_" + std::to_string(batch), all[0].us[0], "us");
+    for (Contestant& c : all) c.us.clear();
+    for (int i = 0; i < 2; ++i) turn(false);
     const int64_t begin = now_ns();
     do turn(true);
     while (static_cast<double>(now_ns() - begin) < b.seconds * 1e9);
@@ -62,6 +74,9 @@ void bench_onnx(const Bench& b) {
       b.emit("onnx", "faster_than_" + all[i].metric + "_" + std::to_string(batch), median_of(times), "times");
     }
   }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  b.emit("onnx", "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
 }
 
 }  // namespace tenon::app

@@ -137,7 +137,7 @@ int exec(const Args& args) {
   catch_interrupts();
   Bar bar("running");
   const views::ModelRun run = views::run_model(
-      model, feeds, bar.progress(), args.has("--no-integer") ? views::Quantized::floats : views::Quantized::integers);
+      model, feeds, bar.progress(), args.has("--no-integer") ? views::Arithmetic::floats : views::Arithmetic::integers);
   bar.clear();
   if (run.stopped) throw Error("the run was stopped");
   if (!run.ok()) throw Error(run.error, run.hint);

@@ -58,6 +58,42 @@ class Packed {
   char *a_, *b_;
 };
 
+/// Few images are cut into rows of the result, so that one keeps several threads busy.
+class RowPieces {
+ public:
+  explicit RowPieces(const ConvShape& s) : s_(s) {
+    constexpr int64_t kFewImages = 4, kMost = 8;
+    const int64_t reach = s.dh * (s.kh - 1) + 1;
+    // A row that saw padding alone would have no image to read.
+    if (s.n >= kFewImages || s.ph >= reach || s.ih < reach) return;
+    const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(image_flops(s) / 4e6), 1, kMost);
+    rows_ = (s.oh + wanted - 1) / wanted;
+    each_ = (s.oh + rows_ - 1) / rows_;
+    // All pieces share one packing of the weights.
+    for (int64_t p : {int64_t{1}, each_ - 1})
+      if (each_ > 1 && !dnnl_conv_same_weights(shape(0), shape(p), ConvPass::forward)) each_ = 1;
+  }
+  bool cut() const { return each_ > 1; }
+  int64_t count() const { return s_.n * each_; }
+  int64_t image(int64_t piece) const { return piece / each_; }
+  int64_t first_row(int64_t piece) const { return piece % each_ * rows_; }
+  int64_t first_input_row(int64_t piece) const { return std::max<int64_t>(0, first_row(piece) * s_.sh - s_.ph); }
+  ConvShape shape(int64_t piece) const {
+    const int64_t first = first_row(piece), last = std::min(s_.oh, first + rows_), begin = first * s_.sh - s_.ph,
+                  end = (last - 1) * s_.sh - s_.ph + s_.dh * (s_.kh - 1) + 1;
+    ConvShape p = with_batch(s_, 1);
+    p.oh = last - first;
+    p.ph = std::max<int64_t>(0, -begin);
+    p.pb = std::max<int64_t>(0, end - s_.ih);
+    p.ih = end - begin - p.ph - p.pb;
+    return p;
+  }
+
+ private:
+  ConvShape s_;
+  int64_t rows_ = 1, each_ = 1;
+};
+
 /// Gradients of the weights (and of the bias) of every piece of the batch, and the last one's in plain order where its
 /// layout is another.
 struct PartialWeights {
@@ -116,6 +152,18 @@ void forward_by_library(const ConvShape& s, size_t item, const void* x, const vo
   const int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic * static_cast<int64_t>(item),
                 image_y = s.oh * s.ow * s.oc * static_cast<int64_t>(item);
   Room room(memory);
+  if (const RowPieces rows(s); rows.cut()) {
+    char* const packed = room.take<char>(packed_bytes(rows.shape(0), ConvPass::forward));
+    dnnl_conv_pack(rows.shape(0), ConvPass::forward, w, packed);
+    return parallel_for(rows.count(), 1, [&](int64_t p, int64_t e) {
+      for (; p < e; ++p) {
+        const int64_t from = rows.first_input_row(p) * s.iw * s.ic * static_cast<int64_t>(item),
+                      to = rows.first_row(p) * s.ow * s.oc * static_cast<int64_t>(item);
+        dnnl_conv_forward(rows.shape(p), static_cast<const char*>(x) + rows.image(p) * image_x + from, packed, b,
+                          static_cast<char*>(y) + rows.image(p) * image_y + to);
+      }
+    });
+  }
   const Packed packed(s, ConvPass::forward, grain, room);
   packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
@@ -187,6 +235,8 @@ size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass) {
   if (s.n == 0) return 0;
   if (pass == ConvPass::backward_weights)
     PartialWeights(s, room);
+  else if (const RowPieces rows(s); pass == ConvPass::forward && rows.cut())
+    room.take<char>(packed_bytes(rows.shape(0), pass));
   else
     Packed(s, pass, conv_batch_cut(s), room);
   return room.used();

@@ -44,9 +44,25 @@ struct Key {
 };
 struct KeyHash {
   size_t operator()(const Key& k) const {
-    const int64_t v[] = {k.s.n,  k.s.ic, k.s.ih, k.s.iw,     k.s.oc,   k.s.oh,
-                         k.s.ow, k.s.kh, k.s.kw, k.s.sh,     k.s.sw,   k.s.ph,
-                         k.s.pw, k.s.dh, k.s.dw, k.s.groups, k.s.bias, k.s.bf16 << 4 | static_cast<int64_t>(k.pass)};
+    const int64_t v[] = {k.s.n,
+                         k.s.ic,
+                         k.s.ih,
+                         k.s.iw,
+                         k.s.oc,
+                         k.s.oh,
+                         k.s.ow,
+                         k.s.kh,
+                         k.s.kw,
+                         k.s.sh,
+                         k.s.sw,
+                         k.s.ph,
+                         k.s.pw,
+                         k.s.dh,
+                         k.s.dw,
+                         k.s.groups,
+                         k.s.bias,
+                         k.s.pb,
+                         k.s.bf16 << 4 | static_cast<int64_t>(k.pass)};
     uint64_t h = 0xcbf29ce484222325ull;
     for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
     return static_cast<size_t>(h ^ (h >> 29));
@@ -71,26 +87,28 @@ std::unique_ptr<Conv> make_conv(const ConvShape& s, ConvPass pass) {
   const memory::desc any(w, type, Tag::any), gradient(w, kF32, Tag::any);
   c->bias = s.bias ? memory::desc({s.oc}, weights, Tag::x) : memory::desc();
   const memory::desc row = s.bias ? memory::desc({s.oc}, type, Tag::x) : memory::desc();
-  const memory::dims stride = {s.sh, s.sw}, dilation = {s.dh - 1, s.dw - 1}, pad = {s.ph, s.pw};
+  const memory::dims stride = {s.sh, s.sw}, dilation = {s.dh - 1, s.dw - 1}, pad = {s.ph, s.pw},
+                     below = {s.pb < 0 ? s.ph : s.pb, s.pw};
   const auto direct = dnnl::algorithm::convolution_direct;
   using fwd = dnnl::convolution_forward;
   fwd::primitive_desc forward(
       s.bias
-          ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, row, c->dst, stride, dilation, pad, pad)
-          : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, pad),
+          ? fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, row, c->dst, stride, dilation, pad, below)
+          : fwd::desc(dnnl::prop_kind::forward_training, direct, c->src, any, c->dst, stride, dilation, pad, below),
       dnnl_engine());
   if (pass == ConvPass::forward) {
     c->packed = forward.weights_desc();
     c->primitive = fwd(forward);
   } else if (pass == ConvPass::backward_data) {
     using bwd = dnnl::convolution_backward_data;
-    bwd::primitive_desc pd(bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, pad), dnnl_engine(), forward);
+    bwd::primitive_desc pd(bwd::desc(direct, c->src, any, c->dst, stride, dilation, pad, below), dnnl_engine(),
+                           forward);
     c->packed = pd.weights_desc();
     c->primitive = bwd(pd);
   } else {
     using bwd = dnnl::convolution_backward_weights;
-    bwd::primitive_desc pd(s.bias ? bwd::desc(direct, c->src, gradient, c->bias, c->dst, stride, dilation, pad, pad)
-                                  : bwd::desc(direct, c->src, gradient, c->dst, stride, dilation, pad, pad),
+    bwd::primitive_desc pd(s.bias ? bwd::desc(direct, c->src, gradient, c->bias, c->dst, stride, dilation, pad, below)
+                                  : bwd::desc(direct, c->src, gradient, c->dst, stride, dilation, pad, below),
                            dnnl_engine(), forward);
     c->packed = pd.diff_weights_desc();
     c->primitive = bwd(pd);

@@ -37,7 +37,7 @@ dnnl::primitive_attr attributes(const Int8ConvShape& s, const std::vector<float>
 }
 
 /// With padding that holds zero points.
-void pad_images(const Int8ConvSizes& s, int64_t c, uint8_t zero, const uint8_t* x, uint8_t* to) {
+void pad_images(const ConvSizes& s, int64_t c, uint8_t zero, const uint8_t* x, uint8_t* to) {
   const int64_t width = (s.left + s.iw + s.right) * c, height = s.top + s.ih + s.bottom;
   for (int64_t i = 0; i < s.n; ++i)
     for (int64_t y = 0; y < height; ++y, to += width) {
@@ -77,7 +77,7 @@ struct Int8Conv::Impl {
   std::vector<int32_t> bias;
   std::vector<float> scale;
   std::mutex mutex;
-  std::map<Int8ConvSizes, std::shared_ptr<const Ready>> ready;
+  std::map<ConvSizes, std::shared_ptr<const Ready>> ready;
   std::vector<memory> packed;  ///< in each layout that some sizes want
 
   memory packed_as(const memory::desc& wanted) {
@@ -89,7 +89,7 @@ struct Int8Conv::Impl {
     return to;
   }
 
-  std::shared_ptr<const Ready> make(const Int8ConvSizes& s) {
+  std::shared_ptr<const Ready> make(const ConvSizes& s) {
     auto r = std::make_shared<Ready>();
     r->src = memory::desc({s.n, shape.ic, s.ih, s.iw}, Type::u8, Tag::nhwc);
     r->dst = memory::desc({s.n, shape.oc, s.oh, s.ow}, shape.to_u8 ? Type::u8 : Type::f32, Tag::nhwc);
@@ -105,7 +105,7 @@ struct Int8Conv::Impl {
     return r;
   }
 
-  std::shared_ptr<const Ready> ready_for(const Int8ConvSizes& s) {
+  std::shared_ptr<const Ready> ready_for(const ConvSizes& s) {
     constexpr size_t kMost = 64;
     const std::lock_guard lock(mutex);
     if (const auto found = ready.find(s); found != ready.end()) return found->second;
@@ -113,9 +113,9 @@ struct Int8Conv::Impl {
     return ready.emplace(s, make(s)).first->second;
   }
 
-  void run(const Int8ConvSizes& s, const uint8_t* x, void* y) {
+  void run(const ConvSizes& s, const uint8_t* x, void* y) {
     if (shape.zero != 0 && (s.top || s.left || s.bottom || s.right)) {
-      Int8ConvSizes wide = s;
+      ConvSizes wide = s;
       wide.ih += s.top + s.bottom, wide.iw += s.left + s.right;
       wide.top = wide.left = wide.bottom = wide.right = 0;
       const Scratch<uint8_t> padded(s.n * wide.ih * wide.iw * shape.ic);
@@ -153,7 +153,7 @@ Int8Conv::~Int8Conv() = default;
 
 const Int8ConvShape& Int8Conv::shape() const { return impl_->shape; }
 
-void Int8Conv::run(const Int8ConvSizes& s, const uint8_t* x, void* y) const {
+void Int8Conv::run(const ConvSizes& s, const uint8_t* x, void* y) const {
   if (s.n == 0) return;
   const Int8ConvShape& c = impl_->shape;
   const int64_t grain = conv_batch_cut(
@@ -161,7 +161,7 @@ void Int8Conv::run(const Int8ConvSizes& s, const uint8_t* x, void* y) const {
   const int64_t image_x = s.ih * s.iw * c.ic;
   const auto image_y = s.oh * s.ow * c.oc * static_cast<int64_t>(c.to_u8 ? 1 : sizeof(float));
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
-    Int8ConvSizes piece = s;
+    ConvSizes piece = s;
     piece.n = e - i;
     impl_->run(piece, x + i * image_x, static_cast<char*>(y) + i * image_y);
   });

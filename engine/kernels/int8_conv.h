@@ -3,6 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/kernels/dnnl.h"
+
 namespace tenon::kernels {
 
 /// Whether the processor adds products of u8 and i8 in 32 bits (VNNI), as oneDNN sees it: ONEDNN_MAX_CPU_ISA counts.
@@ -19,13 +21,6 @@ struct Int8ConvShape {
   int32_t out_zero = 0;  ///< of a u8 result
 };
 
-/// What one call is given: sizes of the input and of the result, and the padding round the input.
-struct Int8ConvSizes {
-  int64_t n, ih, iw, oh, ow;
-  int64_t top = 0, left = 0, bottom = 0, right = 0;
-  auto operator<=>(const Int8ConvSizes&) const = default;
-};
-
 /// Such a convolution with its weights, which are packed once for the sizes that come, and its primitives. Several
 /// threads may call it. The bits do not depend on the number of threads: sums are whole numbers, and the batch is cut
 /// by a rule of the sizes.
@@ -38,7 +33,7 @@ class Int8Conv {
   Int8Conv(const Int8Conv&) = delete;
   const Int8ConvShape& shape() const;
   /// `y` is uint8_t or float, as the shape says.
-  void run(const Int8ConvSizes& s, const uint8_t* x, void* y) const;
+  void run(const ConvSizes& s, const uint8_t* x, void* y) const;
   /// A matrix product: rows of `ic` numbers by a 1 x 1 kernel.
   void run_rows(int64_t rows, const uint8_t* x, void* y) const;
 

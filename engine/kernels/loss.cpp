@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "engine/op/scalar.h"
 
 namespace tenon::kernels {
 namespace {
@@ -16,6 +17,30 @@ T largest_logit(int64_t c, const T* v) {
   T m = -std::numeric_limits<T>::infinity();
   for (int64_t j = 0; j < c; ++j) m = v[j] > m ? v[j] : m;  // a NaN is passed over here and comes back through exp
   return m;
+}
+
+constexpr int64_t kLanes = 16;
+/// The largest, in lanes that the compiler makes vectors of; a NaN is passed over here as well.
+template <class T>
+T largest_in_lanes(int64_t c, const T* v) {
+  if (c < kLanes) return largest_logit(c, v);
+  T m[kLanes];
+  std::copy_n(v, kLanes, m);
+  int64_t j = kLanes;
+  for (; j + kLanes <= c; j += kLanes)
+    for (int64_t k = 0; k < kLanes; ++k) m[k] = v[j + k] > m[k] ? v[j + k] : m[k];
+  return std::max(largest_logit(kLanes, m), largest_logit(c - j, v + j));
+}
+/// In lanes that are added in a fixed order.
+template <class T>
+T sum_in_lanes(int64_t c, const T* v) {
+  T part[kLanes] = {}, sum = 0;
+  int64_t j = 0;
+  for (; j + kLanes <= c; j += kLanes)
+    for (int64_t k = 0; k < kLanes; ++k) part[k] += v[j + k];
+  for (; j < c; ++j) sum += v[j];
+  for (int64_t k = 0; k < kLanes; ++k) sum += part[k];
+  return sum;
 }
 
 }  // namespace
@@ -52,8 +77,9 @@ void softmax_forward(int64_t rows, int64_t c, bool log, const T* x, T* y) {
     for (int64_t i = begin; i < end; ++i) {
       const T* v = x + i * c;
       T* out = y + i * c;
-      T m = largest_logit(c, v), sum = 0;
-      for (int64_t j = 0; j < c; ++j) sum += out[j] = std::exp(v[j] - m);
+      const T m = largest_in_lanes(c, v);
+      for (int64_t j = 0; j < c; ++j) out[j] = sc::exp(v[j] - m);
+      const T sum = sum_in_lanes(c, out);
       if (log) {
         T shift = m + std::log(sum);
         for (int64_t j = 0; j < c; ++j) out[j] = v[j] - shift;

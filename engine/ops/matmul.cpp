@@ -82,13 +82,19 @@ void product(const Call& c, bool ta, bool tb) {
   const bool a_turned = ta != in.a.transposed, b_turned = tb != in.b.transposed;
   int64_t batch = 1;
   for (int i = 0; i < y.ndim() - 2; ++i) batch *= y.size(i);
-  if (y.dtype() == DType::bf16) {
-    for (int64_t i = 0; i < batch; ++i)
-      kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.t.data<uint16_t>() + in.a.at(i), in.a.ld,
-                         in.b.t.data<uint16_t>() + in.b.at(i), in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr,
-                         y.data<uint16_t>() + i * m * n, n);
-    return;
-  }
+  // Small matrices of a batch are pieces themselves; large ones are cut each.
+  constexpr double kPieceProducts = 1e6;
+  const double each = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const int64_t grain = each > 8 * kPieceProducts
+                            ? batch
+                            : std::max<int64_t>(1, static_cast<int64_t>(kPieceProducts / std::max(1.0, each)));
+  if (y.dtype() == DType::bf16)
+    return parallel_for(batch, grain, [&](int64_t i, int64_t last) {
+      for (; i < last; ++i)
+        kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.t.data<uint16_t>() + in.a.at(i), in.a.ld,
+                           in.b.t.data<uint16_t>() + in.b.at(i), in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr,
+                           y.data<uint16_t>() + i * m * n, n);
+    });
   float_or_double(y.dtype(), [&](auto one) {
     using T = decltype(one);
     T* to = y.data<T>();
@@ -96,9 +102,11 @@ void product(const Call& c, bool ta, bool tb) {
       parallel_for(m, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) std::copy_n(in.bias.data<T>(), n, to + i * n);
       });
-    for (int64_t i = 0; i < batch; ++i)
-      kernels::gemm(a_turned, b_turned, m, n, k, in.a.t.data<T>() + in.a.at(i), in.a.ld, in.b.t.data<T>() + in.b.at(i),
-                    in.b.ld, to + i * m * n, n, T(in.bias ? 1 : 0));
+    parallel_for(batch, grain, [&](int64_t i, int64_t last) {
+      for (; i < last; ++i)
+        kernels::gemm(a_turned, b_turned, m, n, k, in.a.t.data<T>() + in.a.at(i), in.a.ld,
+                      in.b.t.data<T>() + in.b.at(i), in.b.ld, to + i * m * n, n, T(in.bias ? 1 : 0));
+    });
   });
   if (in.wide) ops::write_output(c.out[0], in.wide);
 }

@@ -180,7 +180,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Conv,
                                          conv_shape(4, 6, 8, 8, 4, 5, 1, 0, 1, 2),
                                          conv_shape(5, 4, 9, 9, 4, 3, 1, 2, 2, 1, false),
                                          conv_shape(17, 8, 6, 6, 16, 1, 1, 0), conv_shape(3, 5, 6, 5, 7, 2, 3, 1),
-                                         conv_shape(13, 32, 14, 14, 64, 3, 1, 1)));
+                                         conv_shape(13, 32, 14, 14, 64, 3, 1, 1),
+                                         // few images, in rows
+                                         conv_shape(1, 32, 33, 31, 48, 3, 1, 1), conv_shape(2, 24, 40, 40, 33, 5, 2, 2),
+                                         conv_shape(1, 48, 30, 30, 48, 3, 1, 2, 2, 4, false)));
 
 TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();

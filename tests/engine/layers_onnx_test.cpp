@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "core/state.h"
 #include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/prepared.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/graph/graph.h"
 #include "engine/nn/module.h"
@@ -66,14 +67,16 @@ TEST(LayersOnnx, AreExportedOrRefusedByName) {
       refused[info.type] = e.message();
       continue;
     }
-    std::vector<Tensor> again = formats::run_onnx(formats::parse_onnx(formats::onnx_bytes(model), info.type), given),
-                        here = f(given);
-    ASSERT_EQ(to_string(again[0].size()), to_string(here[0].size()));
-    Tensor a = contiguous(again[0]), b = contiguous(here[0]);
-    for (int64_t j = 0; j < a.numel(); ++j) {
-      double p = storage_value(a, a.offset() + j), q = storage_value(b, b.offset() + j);
-      ASSERT_TRUE((std::isnan(p) && std::isnan(q)) || std::abs(p - q) < 1e-4)
-          << "element " << j << ": " << p << " and " << q;
+    const formats::OnnxModel read = formats::parse_onnx(formats::onnx_bytes(model), info.type);
+    const Tensor here = contiguous(f(given)[0]);
+    for (const Tensor& back : {formats::run_onnx(read, given)[0], formats::PreparedModel(read).run_tensors(given)[0]}) {
+      ASSERT_EQ(to_string(back.size()), to_string(here.size()));
+      const Tensor a = contiguous(back);
+      for (int64_t j = 0; j < a.numel(); ++j) {
+        double p = storage_value(a, a.offset() + j), q = storage_value(here, here.offset() + j);
+        ASSERT_TRUE((std::isnan(p) && std::isnan(q)) || std::abs(p - q) < 1e-4)
+            << "element " << j << ": " << p << " and " << q;
+      }
     }
     ++exported;
   }

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <optional>
 #include <set>
 
 #include "core/error.h"
-#include "engine/formats/onnx/integer_plan.h"
 #include "engine/formats/onnx/runnable.h"
 #include "views/shared/document.h"
 #include "views/shared/format.h"
@@ -72,15 +72,15 @@ std::shared_ptr<const ModelFile> ModelRun::as_file() const {
 }
 
 ModelRun run_model(const OnnxModel& model, const std::vector<formats::OnnxFeed>& feeds,
-                   const std::function<bool(int64_t, int64_t)>& go_on, Quantized quantized) {
+                   const std::function<bool(int64_t, int64_t)>& go_on, Arithmetic quantized) {
   using Clock = std::chrono::steady_clock;
   ModelRun run;
   run.nodes = static_cast<int64_t>(model.graph.nodes.size());
   int64_t at = -1;
-  const formats::IntegerPlan plan =
-      quantized == Quantized::integers ? formats::integer_plan(model) : formats::IntegerPlan{.model = model};
-  run.integer = plan.integer;
+  std::optional<formats::PreparedModel> prepared;
   try {
+    prepared.emplace(model, quantized);
+    run.integer = prepared->integers().integer;
     const auto inputs = formats::fed(formats::wanted_inputs(model), feeds);
     const auto began = Clock::now();
     formats::OnnxLimits limits;
@@ -89,7 +89,7 @@ ModelRun run_model(const OnnxModel& model, const std::vector<formats::OnnxFeed>&
       run.stopped = go_on && !go_on(node, of);
       return !run.stopped;
     };
-    const formats::OnnxResult result = formats::run_onnx_items(plan.model, inputs, limits);
+    const formats::OnnxResult result = prepared->run(inputs, limits);
     run.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     at = -1;
     run.random = result.random;
@@ -103,7 +103,7 @@ ModelRun run_model(const OnnxModel& model, const std::vector<formats::OnnxFeed>&
     const Error e = caught_error();
     if (!run.stopped) run.error = e.message(), run.hint = e.hint();
     if (!run.stopped && at >= 0)
-      for (const std::string& made : plan.model.graph.nodes[static_cast<size_t>(at)].outputs)
+      for (const std::string& made : prepared->model().graph.nodes[static_cast<size_t>(at)].outputs)
         if (run.failed_value.empty()) run.failed_value = made;
   }
   if (!run.ok()) run.outputs.clear(), run.stats.clear();

@@ -6,6 +6,7 @@
 
 #include "engine/formats/model_file.h"
 #include "engine/formats/onnx/feed.h"
+#include "engine/formats/onnx/prepared.h"
 #include "views/shared/table.h"
 #include "views/shared/tensor_stats.h"
 
@@ -34,13 +35,12 @@ struct ModelRun {
   std::shared_ptr<const formats::ModelFile> as_file() const;
 };
 
-/// How a quantized model runs: as integer_plan() has it, or node by node in f32.
-enum class Quantized : uint8_t { integers, floats };
+using formats::Arithmetic;
 /// Feeds the model's inputs and runs it. `go_on` is told the nodes done of how many; false stops it. What cannot be run
 /// is told by the result, nothing is thrown.
 ModelRun run_model(const formats::OnnxModel& model, const std::vector<formats::OnnxFeed>& feeds,
                    const std::function<bool(int64_t done, int64_t of)>& go_on = {},
-                   Quantized quantized = Quantized::integers);
+                   Arithmetic quantized = Arithmetic::integers);
 
 /// Why a file cannot be run, and what can be done; both empty: it can.
 struct NoRun {

@@ -74,6 +74,24 @@ TENON_ONNX(ConvTranspose) {
       at.after[k] = total - at.before[k];
       if (full < size) at.after[k] = full - size;
     }
+  }
+  if (s == 2 && at.before == at.after && at.before[0] >= 0 && at.before[1] >= 0) {
+    auto size = [&](size_t k) {
+      return at.stride[k] * (x.size(static_cast<int>(k) + 2) - 1) + at.dilation[k] * (at.kernel[k] - 1) + 1 + more[k] -
+             2 * at.before[k];
+    };
+    // The op takes what a convolution could have come from, and no more.
+    if (size(0) > 0 && size(1) > 0 && more[0] >= 0 && more[1] >= 0 && more[0] < at.stride[0] &&
+        more[1] < at.stride[1]) {
+      Tensor y =
+          conv2d_transposed(x, w, size(0), size(1), {Dims(at.stride), Dims(at.before), Dims(at.dilation), groups});
+      if (c.has(2)) y = add(y, per_channel(cast(c.in[2], t), s));
+      return {contiguous(cast(y, c.input(0).dtype()))};
+    }
+  }
+  for (int i = 0; i < s; ++i) {
+    const auto k = static_cast<size_t>(i);
+    const int64_t reach = at.dilation[k] * (at.kernel[k] - 1) + 1;
     // Zeros between the elements: [.., d, 1] beside [.., d, stride - 1].
     const int64_t d = x.size(i + 2), step = at.stride[k];
     if (step > 1 && d > 0) {

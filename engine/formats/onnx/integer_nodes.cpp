@@ -33,17 +33,6 @@ std::shared_ptr<const kernels::Int8Conv> int8_conv(kernels::Int8ConvShape s, con
   return std::make_shared<const kernels::Int8Conv>(s, w.data<int8_t>(), l.bias, std::move(scale));
 }
 
-/// Windows of a picture's two axes.
-kernels::Int8ConvSizes conv_sizes(const Windows& at, const Shape& x) {
-  auto out = [&](size_t i) {
-    const int64_t reach = at.dilation[i] * (at.kernel[i] - 1) + 1,
-                  room = x[static_cast<int>(i) + 2] + at.before[i] + at.after[i] - reach;
-    if (room < 0) throw Error(fmt::format("a window of {} elements does not fit an input of {}", reach, to_string(x)));
-    return room / at.stride[i] + 1;
-  };
-  return {x[0], x[2], x[3], out(0), out(1), at.before[0], at.before[1], at.after[0], at.after[1]};
-}
-
 /// The elements in the order in which they lie, where they lie without gaps; otherwise a copy.
 Tensor without_gaps(const Tensor& x) { return x.layout().is_channels_last() ? x : ops::dense(x); }
 Tensor alike(const Tensor& x, DType type) {
@@ -65,7 +54,7 @@ OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer) {
     if (given.ndim() != 4 || given.size(1) != s.ic)
       throw Error(
           fmt::format("an input of size {} does not fit {} channels of a picture", to_string(given.size()), s.ic));
-    const kernels::Int8ConvSizes sizes = conv_sizes(Windows(c, given.size(), {s.kh, s.kw}), given.size());
+    const kernels::ConvSizes sizes = conv_sizes(Windows(c, given.size(), {s.kh, s.kw}), given.size());
     const Tensor x = ops::dense_nhwc(given);
     Tensor y = empty_strided(Layout::channels_last({sizes.n, s.oc, sizes.oh, sizes.ow}), type);
     if (y.numel()) conv->run(sizes, x.data<uint8_t>(), y.raw());
@@ -95,7 +84,7 @@ OnnxOperator integer_max_pool() {
     if (at.axes() != 2 || given.ndim() != 4) throw OnnxUnsupported("integers are pooled over two axes alone");
     Shape reached = given.size();
     for (size_t i = 0; i < 2; ++i) reached[static_cast<int>(i) + 2] += at.extra[i];
-    const kernels::Int8ConvSizes s = conv_sizes(at, reached);
+    const kernels::ConvSizes s = conv_sizes(at, reached);
     const Tensor x = ops::dense_nhwc(given);
     Tensor y = empty_strided(Layout::channels_last({s.n, x.size(1), s.oh, s.ow}), DType::u8);
     if (y.numel())

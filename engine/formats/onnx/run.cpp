@@ -164,8 +164,10 @@ std::vector<OnnxItem> run_labelled(const OnnxCall& call) {
   try {
     return run_node(call);
   } catch (const OnnxUnsupported& e) {
+    if (e.message().starts_with(label(call.node))) throw;
     throw OnnxUnsupported(fmt::format("{}: {}", label(call.node), e.message()), e.hint());
   } catch (const Error& e) {
+    if (e.message().starts_with("in " + label(call.node))) throw;  // of one of several nodes that run as one
     throw e.in(label(call.node));
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
@@ -294,6 +296,11 @@ bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place pla
                          return std::vector<OnnxItem>(out.begin(), out.end());
                        }),
                        place);
+}
+
+const OpDef* onnx_pointwise(const OnnxNode& n) {
+  const bool other = n.compiled || !(n.domain.empty() || n.domain == "ai.onnx") || operators().find(n.op_type);
+  return other ? nullptr : pointwise_op(n.op_type);
 }
 
 std::string onnx_unsupported(const OnnxNode& n) {

@@ -7,6 +7,10 @@
 #include "core/registry.h"
 #include "engine/formats/onnx/model.h"
 
+namespace tenon {
+struct OpDef;
+}
+
 namespace tenon::formats {
 
 /// Bounds on what a model may ask for. A model from an unknown source can want any size and loop for ever.
@@ -58,6 +62,8 @@ using OnnxTensorOperator = std::function<std::vector<Tensor>(const OnnxCall&)>;
 /// other domains have it in front: "ai.onnx.preview.training.Adam".
 bool register_onnx(const std::string& op_type, OnnxOperator run, Place place = Place::current());
 bool register_onnx(const std::string& op_type, OnnxTensorOperator run, Place place = Place::current());
+/// The pointwise op without attributes that a node is; null where it is another operator.
+const OpDef* onnx_pointwise(const OnnxNode& node);
 /// Empty where the operator can be run; why not otherwise.
 std::string onnx_unsupported(const OnnxNode& node);
 

@@ -131,4 +131,14 @@ Tensor correlate(const Tensor& x, const Windows& at, const Tensor& w, int64_t gr
   return reshape(parts.size() > 1 ? cat(parts, 1) : parts[0], result);
 }
 
+kernels::ConvSizes conv_sizes(const Windows& at, const Shape& x) {
+  auto out = [&](size_t i) {
+    const int64_t reach = at.dilation[i] * (at.kernel[i] - 1) + 1,
+                  room = x[static_cast<int>(i) + 2] + at.before[i] + at.after[i] - reach;
+    if (room < 0) throw Error(fmt::format("a window of {} elements does not fit an input of {}", reach, to_string(x)));
+    return room / at.stride[i] + 1;
+  };
+  return {x[0], x[2], x[3], out(0), out(1), at.before[0], at.before[1], at.after[0], at.after[1]};
+}
+
 }  // namespace tenon::formats

@@ -1,0 +1,172 @@
+#include "engine/kernels/packed_conv.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <vector>
+
+#include "core/parallel.h"
+#include "engine/kernels/dnnl_engine.h"
+#include "engine/kernels/packed_product.h"
+#include "engine/kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+constexpr auto kFloat = memory::data_type::f32;
+
+memory::desc plain_form(const PackedConv::Form& f) {
+  if (f.groups == 1) return {{f.oc, f.ic, f.kh, f.kw}, kFloat, Tag::oihw};
+  return {{f.groups, f.oc / f.groups, f.ic / f.groups, f.kh, f.kw}, kFloat, Tag::goihw};
+}
+
+/// Some work of a call: what it multiplies, and what it moves, which counts as ten products a byte.
+double work_of(const PackedConv::Form& f, int64_t out_pixels, int64_t in_pixels) {
+  const auto out = static_cast<double>(out_pixels * f.oc), in = static_cast<double>(in_pixels * f.ic);
+  return 2 * out * static_cast<double>(f.ic / f.groups * f.kh * f.kw) + 40 * (out + in);
+}
+constexpr double kPieceWork = 3e6;  ///< about 30 us
+constexpr int64_t kMostPieces = 16;
+
+}  // namespace
+
+struct PackedConv::Impl {
+  struct Ready {
+    memory::desc src, dst, scratch;
+    memory weights;
+    dnnl::convolution_forward primitive;
+  };
+  Form form;
+  const float *plain, *bias;
+  std::shared_mutex mutex;
+  std::map<ConvSizes, std::shared_ptr<const Ready>> ready;
+  std::vector<memory> packed;              ///< in each layout that some sizes want
+  std::optional<PackedProduct> one_pixel;  ///< of kernels of one pixel, for an image of one
+
+  memory packed_as(const memory::desc& wanted) {
+    for (const memory& m : packed)
+      if (m.get_desc() == wanted) return m;
+    memory from(plain_form(form), dnnl_engine(), const_cast<float*>(plain)), to(wanted, dnnl_engine());
+    dnnl::reorder(from, to).execute(dnnl_stream(), from, to);
+    packed.push_back(to);
+    return to;
+  }
+
+  std::shared_ptr<const Ready> make(const ConvSizes& s) {
+    auto r = std::make_shared<Ready>();
+    r->src = memory::desc({s.n, form.ic, s.ih, s.iw}, kFloat, Tag::nhwc);
+    r->dst = memory::desc({s.n, form.oc, s.oh, s.ow}, kFloat, Tag::nhwc);
+    const memory::desc any(plain_form(form).dims(), kFloat, Tag::any), b({form.oc}, kFloat, Tag::x);
+    const memory::dims stride = {form.sh, form.sw}, dilation = {form.dh - 1, form.dw - 1}, front = {s.top, s.left},
+                       back = {s.bottom, s.right};
+    using fwd = dnnl::convolution_forward;
+    const auto kind = dnnl::prop_kind::forward_inference;
+    const auto direct = dnnl::algorithm::convolution_direct;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const fwd::primitive_desc pd(bias ? fwd::desc(kind, direct, r->src, any, b, r->dst, stride, dilation, front, back)
+                                      : fwd::desc(kind, direct, r->src, any, r->dst, stride, dilation, front, back),
+                                 attr, dnnl_engine());
+    r->scratch = pd.scratchpad_desc();
+    r->weights = packed_as(pd.weights_desc());
+    r->primitive = fwd(pd);
+    return r;
+  }
+
+  std::shared_ptr<const Ready> ready_for(const ConvSizes& s) {
+    constexpr size_t kMost = 64;
+    {
+      const std::shared_lock lock(mutex);
+      if (const auto found = ready.find(s); found != ready.end()) return found->second;
+    }
+    const std::lock_guard lock(mutex);
+    if (const auto found = ready.find(s); found != ready.end()) return found->second;
+    if (ready.size() >= kMost) ready.clear();
+    return ready.emplace(s, make(s)).first->second;
+  }
+
+  void piece(const ConvSizes& s, const float* x, float* y) {
+    dnnl_guarded("convolution", [&] {
+      const auto r = ready_for(s);
+      const Scratch<char> scratch(static_cast<int64_t>(r->scratch.get_size()));
+      std::unordered_map<int, memory> args{{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
+                                           {DNNL_ARG_WEIGHTS, r->weights},
+                                           {DNNL_ARG_DST, memory(r->dst, dnnl_engine(), y)},
+                                           {DNNL_ARG_SCRATCHPAD, memory(r->scratch, dnnl_engine(), scratch.data())}};
+      if (bias)
+        args.emplace(DNNL_ARG_BIAS, memory({{form.oc}, kFloat, Tag::x}, dnnl_engine(), const_cast<float*>(bias)));
+      r->primitive.execute(dnnl_stream(), args);
+    });
+  }
+
+  /// Kernels of one pixel see one row of them, as long as all images together.
+  void run_pixels(int64_t pixels, const float* x, float* y, const AfterPiece& after) {
+    if (pixels == 1 && one_pixel) return one_pixel->run(1, x, y, after);
+    const auto wanted = static_cast<int64_t>(work_of(form, pixels, pixels) / kPieceWork);
+    const int64_t pieces = std::clamp<int64_t>(wanted, 1, kMostPieces);
+    const int64_t grain = pieces == 1 ? pixels : std::max<int64_t>(12, (pixels + pieces - 1) / pieces);
+    parallel_for(pixels, grain, [&](int64_t i, int64_t e) {
+      piece({1, 1, e - i, 1, e - i}, x + i * form.ic, y + i * form.oc);
+      if (after) after(y + i * form.oc, i * form.oc, (e - i) * form.oc);
+    });
+  }
+
+  /// Rows [first, last) of one image's result.
+  void run_rows(const ConvSizes& s, int64_t first, int64_t last, const float* x, float* y) {
+    const int64_t reach = form.dh * (form.kh - 1) + 1, begin = first * form.sh - s.top,
+                  end = (last - 1) * form.sh - s.top + reach;
+    ConvSizes p = s;
+    p.n = 1, p.oh = last - first;
+    p.top = std::max<int64_t>(0, -begin), p.bottom = std::max<int64_t>(0, end - s.ih);
+    p.ih = end - begin - p.top - p.bottom;
+    piece(p, x + std::max<int64_t>(0, begin) * s.iw * form.ic, y);
+  }
+};
+
+PackedConv::PackedConv(const Form& form, const float* weights, const float* bias) : impl_(std::make_unique<Impl>()) {
+  impl_->form = form;
+  impl_->plain = weights;
+  impl_->bias = bias;
+  if (form.kh == 1 && form.kw == 1 && form.groups == 1) impl_->one_pixel.emplace(form.ic, form.oc, true, weights, bias);
+}
+PackedConv::~PackedConv() = default;
+
+const PackedConv::Form& PackedConv::form() const { return impl_->form; }
+
+void PackedConv::run(const ConvSizes& s, const float* x, float* y, const AfterPiece& after) const {
+  const Form& f = impl_->form;
+  if (s.n == 0 || s.oh == 0 || s.ow == 0) return;
+  if (f.kh == 1 && f.kw == 1 && f.sh == 1 && f.sw == 1 && !(s.top || s.left || s.bottom || s.right))
+    return impl_->run_pixels(s.n * s.ih * s.iw, x, y, after);
+  const double image = work_of(f, s.oh * s.ow, s.ih * s.iw);
+  const int64_t image_x = s.ih * s.iw * f.ic, row_y = s.ow * f.oc, image_y = s.oh * row_y;
+  // Where a row of the result may see padding alone, an image stays whole.
+  const int64_t reach = f.dh * (f.kh - 1) + 1;
+  const bool cuts = s.top < reach && s.bottom < reach && s.ih >= reach;
+  const int64_t wanted = cuts ? std::clamp<int64_t>(static_cast<int64_t>(image / kPieceWork), 1, kMostPieces) : 1;
+  if (wanted > 1) {
+    const int64_t rows = (s.oh + wanted - 1) / wanted, each = (s.oh + rows - 1) / rows;
+    parallel_for(s.n * each, 1, [&](int64_t i, int64_t e) {
+      for (; i < e; ++i) {
+        const int64_t n = i / each, first = i % each * rows, last = std::min(s.oh, first + rows);
+        float* to = y + n * image_y + first * row_y;
+        impl_->run_rows(s, first, last, x + n * image_x, to);
+        if (after) after(to, n * image_y + first * row_y, (last - first) * row_y);
+      }
+    });
+    return;
+  }
+  const int64_t images = std::clamp<int64_t>(static_cast<int64_t>(kPieceWork / image), 1, 8);
+  parallel_for(s.n, images, [&](int64_t i, int64_t e) {
+    ConvSizes p = s;
+    p.n = e - i;
+    impl_->piece(p, x + i * image_x, y + i * image_y);
+    if (after) after(y + i * image_y, i * image_y, (e - i) * image_y);
+  });
+}
+
+}  // namespace tenon::kernels
