@@ -9,6 +9,7 @@
 #include "engine/autograd/node.h"
 #include "engine/op/pointwise.h"
 #include "engine/ops/create.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/join.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/scan.h"
@@ -157,42 +158,42 @@ Shape reduced_shape(const Shape& x, const Dims& axes, bool keep) {
 }
 
 // One run of axes with a single stride, or false.
-bool coalesce(const Tensor& x, uint32_t mask, bool in_mask, int64_t& size, int64_t& stride) {
+bool coalesce(const Layout& x, uint32_t mask, bool in_mask, int64_t& size, int64_t& stride) {
   size = 1;
   stride = 1;
   for (int i = x.ndim() - 1; i >= 0; --i) {
-    if (static_cast<bool>(mask >> i & 1u) != in_mask || x.size(i) == 1) continue;
+    if (static_cast<bool>(mask >> i & 1u) != in_mask || x.size[i] == 1) continue;
     if (size == 1)
-      stride = x.stride()[i];
-    else if (x.stride()[i] != stride * size)
+      stride = x.stride[i];
+    else if (x.stride[i] != stride * size)
       return false;
-    size *= x.size(i);
+    size *= x.size[i];
   }
   return true;
 }
 
+/// Rows that lie side by side, or columns of them: what is added up as it lies.
+bool reduces_as_it_lies(const Layout& x, uint32_t mask) {
+  if (x.numel() == 0 || (mask == (1u << x.ndim()) - 1u && x.is_dense())) return true;
+  int64_t n, step, kept, kept_step;
+  if (!coalesce(x, mask, true, n, step) || !coalesce(x, mask, false, kept, kept_step)) return false;
+  return ((n == 1 || step == 1) && (kept == 1 || kept_step == n)) || (kept_step == 1 && step >= kept);
+}
+
 template <class R, class T>
-void reduce_typed(const Tensor& given, const Tensor& out, uint32_t mask) {
-  Tensor x = given;
+void reduce_typed(const Tensor& x, const Tensor& out, uint32_t mask) {
   T* to = out.data<T>();
   if (x.numel() == 0) {
     std::fill(to, to + out.numel(), R::template start<T>());
     return;
   }
   int64_t n, step, kept, kept_step;
-  bool one_run = coalesce(x, mask, true, n, step), kept_run = coalesce(x, mask, false, kept, kept_step);
+  bool one_run = coalesce(x.layout(), mask, true, n, step),
+       kept_run = coalesce(x.layout(), mask, false, kept, kept_step);
   if (one_run && kept_run && (n == 1 || step == 1) && (kept == 1 || kept_step == n))
     return reduce_rows<R>(x.data<T>(), to, kept, n);
   if (one_run && kept_run && kept_step == 1 && step >= kept) return reduce_columns<R>(x.data<T>(), to, n, kept, step);
-  if (mask == (1u << x.ndim()) - 1u && x.layout().is_dense()) return reduce_rows<R>(x.data<T>(), to, 1, x.numel());
-  // Anything else: a copy with the reduced axes last.
-  Dims order;
-  for (bool last : {false, true})
-    for (int i = 0; i < x.ndim(); ++i)
-      if (static_cast<bool>(mask >> i & 1u) == last) order.push_back(i);
-  Tensor copy = empty(view_of(x, x.layout().permute(order)).size(), x.dtype());
-  copy_(copy, view_of(x, x.layout().permute(order)));
-  reduce_rows<R>(copy.data<T>(), to, out.numel(), copy.numel() / out.numel());
+  reduce_rows<R>(x.data<T>(), to, 1, x.numel());
 }
 
 struct ReduceAttrs {
@@ -205,16 +206,53 @@ struct ReduceAttrs {
   }
 };
 
+/// What a reduction reads and writes, in the type that it adds up in; what has to be copied for it lies in `room`.
+struct Reduced {
+  Tensor x, out;
+  uint32_t mask;
+  Reduced(const Call& c, kernels::Room& room)
+      : x(c.in[0]), out(c.out[0]), mask(axis_mask(c.as<ReduceAttrs>().axes, x.ndim())) {
+    const DType t = compute_type(out.dtype());
+    Layout lies = x.layout();
+    if (x.dtype() != t) {
+      lies = Layout::contiguous(x.size());
+      x = ops::converted(x, t, lies, room);
+    }
+    if (!reduces_as_it_lies(lies, mask)) put_in_order(lies, t, room);
+    if (out.dtype() == t) return;
+    const size_t bytes = static_cast<size_t>(out.numel()) * itemsize(t);
+    if (char* at = room.take<char>(static_cast<int64_t>(bytes)))
+      out = from_blob(at, bytes, Layout::contiguous(out.size()), t, [](Storage* s) { delete s; });
+  }
+  /// A copy with the reduced axes last.
+  void put_in_order(const Layout& lies, DType t, kernels::Room& room) {
+    Dims order;
+    int kept = 0;
+    for (bool last : {false, true})
+      for (int i = 0; i < lies.ndim(); ++i)
+        if (static_cast<bool>(mask >> i & 1u) == last) order.push_back(i), kept += !last;
+    const size_t bytes = static_cast<size_t>(lies.numel()) * itemsize(t);
+    char* at = room.take<char>(static_cast<int64_t>(bytes));
+    if (!at) return;  // it is only counted
+    const Tensor rows = view_of(x, lies.permute(order));
+    x = from_blob(at, bytes, Layout::contiguous(rows.size()), t, [](Storage* s) { delete s; });
+    copy_(x, rows);
+    mask = ((1u << lies.ndim()) - 1u) & ~((1u << kept) - 1u);
+  }
+  static size_t bytes(const Call& c) {
+    kernels::Room room;
+    const Reduced counted(c, room);
+    return room.used();
+  }
+};
+
 template <class R>
 void reduce(const Call& c, double divide_by = 1) {
-  DType t = compute_type(c.out[0].dtype());
-  Tensor x = c.in[0], out = c.out[0];
-  if (x.dtype() != t) {
-    x = empty(x.size(), t);
-    copy_(x, c.in[0]);
-  }
-  if (out.dtype() != t) out = empty(out.size(), t);
-  uint32_t mask = axis_mask(c.as<ReduceAttrs>().axes, x.ndim());
+  kernels::Room room(c.workspace);
+  const Reduced r(c, room);
+  const Tensor &x = r.x, &out = r.out;
+  const uint32_t mask = r.mask;
+  const DType t = out.dtype();
   switch (t) {
     case DType::f32:
       reduce_typed<R, float>(x, out, mask);
@@ -232,7 +270,7 @@ void reduce(const Call& c, double divide_by = 1) {
     for (int64_t i = 0; i < out.numel(); ++i) out.data<double>()[i] /= divide_by;
   if (divide_by != 1 && t == DType::f32)
     for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] /= static_cast<float>(divide_by);
-  if (!out.same(c.out[0])) copy_(c.out[0], out);
+  if (!out.same(c.out[0])) ops::write_output(c.out[0], out);
 }
 
 /// The gradient (or result) with the reduced axes put back as size 1.
@@ -266,6 +304,7 @@ struct Sum {
     if (!is_floating(x.dtype)) m.dtype = DType::i64;
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Reduced::bytes(c); }
   static void cpu(const Call& c) { reduce<SumOf>(c); }
   static void backward(Grad& d) {
     d.in(0) = expand(with_axes(d.out(), d.as<Attrs>(), d.meta(0).shape), d.meta(0).shape);
@@ -284,6 +323,7 @@ struct Mean {
     if (!is_floating(x.dtype)) throw Error(fmt::format("the mean of {} values", name(x.dtype)), "cast to f32 first");
     return Sum::infer(a, x);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Reduced::bytes(c); }
   static void cpu(const Call& c) {
     reduce<SumOf>(c, static_cast<double>(reduced_count(c.in[0].size(), c.as<Attrs>().axes)));
   }
@@ -301,6 +341,7 @@ struct Prod {
   using Attrs = ReduceAttrs;
   static constexpr Saves saves{1, 0};
   static Meta infer(const Attrs& a, const Meta& x) { return Sum::infer(a, x); }
+  static size_t workspace(const Attrs&, const Call& c) { return Reduced::bytes(c); }
   static void cpu(const Call& c) { reduce<ProductOf>(c); }
   // Each factor's gradient is the product of the others, made of running products from both ends: right where factors
   // are 0.
@@ -354,6 +395,7 @@ struct Amax {
   using Attrs = ReduceAttrs;
   static constexpr Saves saves{1, 1};
   static Meta infer(const Attrs& a, const Meta& x) { return extreme_infer(a, x); }
+  static size_t workspace(const Attrs&, const Call& c) { return Reduced::bytes(c); }
   static void cpu(const Call& c) { reduce<MaxOf>(c); }
   static void backward(Grad& d) { extreme_backward(d); }
   static void onnx(const Attrs& a, OnnxOp& o) { write_axes(a, o); }
@@ -364,6 +406,7 @@ struct Amin {
   using Attrs = ReduceAttrs;
   static constexpr Saves saves{1, 1};
   static Meta infer(const Attrs& a, const Meta& x) { return extreme_infer(a, x); }
+  static size_t workspace(const Attrs&, const Call& c) { return Reduced::bytes(c); }
   static void cpu(const Call& c) { reduce<MinOf>(c); }
   static void backward(Grad& d) { extreme_backward(d); }
   static void onnx(const Attrs& a, OnnxOp& o) { write_axes(a, o); }

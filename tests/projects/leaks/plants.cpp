@@ -54,12 +54,14 @@ class PlantLayer : public nn::Module {
   PlantLayer(std::string type, Act act, int64_t size, Device device) : size(size), type_(std::move(type)), act_(act) {
     scale = empty({1}, DType::f32, device);
     add_parameter("scale", scale);
+    gain = empty({1}, DType::f32, device);
+    if (type_ == "GrowAGradient") add_buffer("gain", gain);
   }
   std::string describe() const override { return type_; }
 
   std::vector<Tensor> kept;
   std::deque<Tensor> last;
-  Tensor buffer, scale;
+  Tensor buffer, scale, gain;
   int64_t calls = 0, size;
 
  protected:
@@ -69,7 +71,10 @@ class PlantLayer : public nn::Module {
     ++calls;
     return act_(*this, x);
   }
-  void reset(uint64_t) override { nn::fill(scale, 1); }
+  void reset(uint64_t) override {
+    nn::fill(scale, 1);
+    nn::fill(gain, 1);
+  }
 
  private:
   std::string type_;
@@ -90,6 +95,15 @@ struct KeepingFunction : CustomFunction {
 };
 
 // Leaks.
+/// A quantity beside the parameters that no optimizer knows, so that nobody clears its gradient, which remembers how it
+/// came about: every step so far.
+Tensor grow_a_gradient(PlantLayer& l, const Tensor& x) {
+  Tensor y = scaled(l, x);
+  if (!grad_enabled()) return y;
+  if (!is_leaf(l.gain) || !l.gain.requires_grad()) set_requires_grad(l.gain);
+  backward(penalty_of(mul(detach(y), l.gain)), {}, {.create_graph = true, .inputs = {l.gain}});
+  return y;
+}
 Tensor keep_in_member(PlantLayer& l, const Tensor& x) {
   Tensor y = scaled(l, x);
   l.kept.push_back(detach(y));
@@ -228,6 +242,7 @@ const std::vector<LayerPlant>& layer_plants() {
       {"KeepGraph", keep_graph},
       {"AddUpGraph", add_up_graph},
       {"KeepInCache", keep_in_cache},
+      {"GrowAGradient", grow_a_gradient},
       {"KeepView", keep_view},
       {"KeepInLogbook", keep_in_logbook},
       {"KeepPerThread", keep_per_thread},
@@ -371,6 +386,7 @@ const std::vector<Plant>& plants() {
       {"KeepPerThread", true, OwnerKind::variable, "per_thread"},
       {"AddHookEachTime", true, OwnerKind::tensor_hook, "plant.scale"},
       {"KeepInOp", true, OwnerKind::variable, "workspaces_of_op"},
+      {"GrowAGradient", true, OwnerKind::gradient, "plant.gain"},
       {"KeepAndUse", true, OwnerKind::layer, "PlantLayer", "", true},
       {"HookKeeps", true, OwnerKind::hook, "forward hook of the layer 'plant'"},
       {"BackwardHookKeeps", true, OwnerKind::hook, "backward hook of the layer 'plant'"},
