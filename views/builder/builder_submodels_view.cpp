@@ -1,0 +1,1 @@
+#include "views/builder/builder_model.h"
