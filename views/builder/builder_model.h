@@ -182,7 +182,6 @@ class BuilderModel : public StepModel {
   bool put_in(const std::string& text, ModelSpec next, const std::string& name);
   /// What a new layer comes behind; null where it stands alone.
   const LayerSpec* anchor() const;
-  std::vector<LayerReport> reports_in_order() const;
   /// The instance that is drawn folded and has the layer inside; empty: the layer is drawn itself, or in a group.
   std::string folded_instance(const std::string& layer) const;
   /// All places that a wire to a port arrives at: of a folded instance those of the input that the port is of.

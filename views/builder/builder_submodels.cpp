@@ -11,15 +11,6 @@
 
 namespace tenon::views {
 
-std::vector<LayerReport> BuilderModel::reports_in_order() const {
-  std::vector<LayerReport> all;
-  for (const LayerSpec& l : spec_.layers) {
-    const LayerReport* r = report(l.name);
-    all.push_back(r ? *r : LayerReport{});
-  }
-  return all;
-}
-
 bool BuilderModel::make_submodel(const std::string& name) {
   ModelSpec next = spec_;
   std::string scope;
@@ -99,13 +90,14 @@ std::string BuilderModel::weights_owner() const {
 
 std::vector<std::string> BuilderModel::weight_owners() const {
   if (group_.empty() && selected_.size() != 1) return {};
-  return edits::weight_owners(spec_, group_.empty() ? primary_ : group_, reports_in_order());
+  return edits::weight_owners(spec_, group_.empty() ? primary_ : group_,
+                              [this](const std::string& l) { return report(l); });
 }
 
 bool BuilderModel::share_weights_with(const std::string& owner) {
   const std::string of = group_.empty() ? primary_ : group_;
   ModelSpec next = spec_;
-  edits::share_weights(next, of, owner, reports_in_order());
+  edits::share_weights(next, of, owner, [this](const std::string& l) { return report(l); });
   return apply(owner.empty() ? tr("Give {} weights of its own", of) : tr("Share the weights of {} with {}", owner, of),
                std::move(next));
 }

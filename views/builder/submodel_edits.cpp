@@ -128,8 +128,7 @@ void dissolve(ModelSpec& spec, const std::string& scope, std::set<std::string>& 
   rename_all(spec, names);
 }
 
-std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string& of,
-                                       const std::vector<LayerReport>& reports) {
+std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string& of, const ReportOf& report) {
   std::vector<std::string> all;
   if (const SubModelSpec* s = submodel_of(spec, of)) {
     for (const std::string& i : s->instances)
@@ -137,11 +136,6 @@ std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string&
     return all;
   }
   const LayerSpec* layer = spec.find(of);
-  const auto report = [&](const std::string& name) -> const LayerReport* {
-    for (const LayerReport& r : reports)
-      if (r.layer == name) return &r;
-    return nullptr;
-  };
   const auto sizes = [&](const LayerSpec& l) {
     const LayerInfo* info = find_layer_type(l.type);
     const LayerReport* r = report(l.name);
@@ -165,17 +159,15 @@ std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string&
   return all;
 }
 
-void share_weights(ModelSpec& spec, const std::string& of, const std::string& owner,
-                   const std::vector<LayerReport>& reports) {
+void share_weights(ModelSpec& spec, const std::string& of, const std::string& owner, const ReportOf& report) {
   const bool instance = submodel_of(spec, of);
   std::map<std::string, std::string> root;
   for (const LayerSpec& l : spec.layers) root[l.name] = l.shares.empty() ? l.name : l.shares;
-  for (size_t i = 0; i < spec.layers.size(); ++i) {
-    LayerSpec& l = spec.layers[i];
+  for (LayerSpec& l : spec.layers) {
     if (instance ? !in_scope(l.name, of) || in_scope(l.shares, of) : l.name != of) continue;
     l.shares.clear();
-    const bool weights = i < reports.size() && reports[i].layer == l.name && reports[i].has_weights;
-    if (owner.empty() || (instance && !weights)) continue;
+    const LayerReport* r = report(l.name);
+    if (owner.empty() || (instance && !(r && r->has_weights))) continue;
     const std::string& to = root[instance ? owner + "." + name_within(l.name, of) : owner];
     if (to != l.name) l.shares = to;
   }

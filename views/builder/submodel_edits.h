@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,6 +8,9 @@
 #include "engine/spec/submodel.h"
 
 namespace tenon::views::edits {
+
+/// What is known of a layer; null: nothing.
+using ReportOf = std::function<const LayerReport*(const std::string&)>;
 
 /// Makes layers a sub-model: a group that has all of them, or a new one. Sets the scope that it stands in then. Returns
 /// what is wrong, and changes nothing then.
@@ -20,10 +24,8 @@ ModelSpec with_instance(ModelSpec spec, const std::string& submodel, std::vector
 void dissolve(ModelSpec& spec, const std::string& scope, std::set<std::string>& now);
 
 /// Of a layer or an instance: what it could share weights with. Layers are of one type with the same attributes.
-std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string& of,
-                                       const std::vector<LayerReport>& reports);
+std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string& of, const ReportOf& report);
 /// A layer or an instance has the weights of another from now on; with an empty owner its own.
-void share_weights(ModelSpec& spec, const std::string& of, const std::string& owner,
-                   const std::vector<LayerReport>& reports);
+void share_weights(ModelSpec& spec, const std::string& of, const std::string& owner, const ReportOf& report);
 
 }  // namespace tenon::views::edits
