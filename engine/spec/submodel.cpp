@@ -214,6 +214,18 @@ std::string instance_around(const ModelSpec& spec, const std::string& layer) {
   return found;
 }
 
+std::string instance_filling(const ModelSpec& spec, const std::string& scope) {
+  if (scope.empty() || submodel_of(spec, scope)) return scope;
+  std::string found;
+  for (const SubModelSpec& s : spec.submodels)
+    for (const std::string& i : s.instances)
+      if (in_scope(i, scope) && (found.empty() || i.size() < found.size()) &&
+          std::none_of(spec.layers.begin(), spec.layers.end(),
+                       [&](const LayerSpec& l) { return in_scope(l.name, scope) && !in_scope(l.name, i); }))
+        found = i;
+  return found;
+}
+
 const SubModelSpec* find_submodel(const ModelSpec& spec, const std::string& name) {
   for (const SubModelSpec& s : spec.submodels)
     if (s.name == name) return &s;
@@ -239,6 +251,11 @@ ScopePorts ports_of(const ModelSpec& spec, const std::string& scope) {
     wires = in.size() + out.size();
     most = std::move(p);
   }
+  if (!most.outputs.empty()) return most;
+  std::set<std::string> read;  // what nobody reads yet is what it will give
+  for (const WireSpec& w : spec.wires) read.insert(w.from);
+  for (const LayerSpec& l : spec.layers)
+    if (in_scope(l.name, scope) && !read.contains(l.name)) most.outputs.push_back({name_within(l.name, scope), 0});
   return most;
 }
 

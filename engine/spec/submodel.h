@@ -26,6 +26,8 @@ std::string name_within(const std::string& layer, const std::string& scope);
 const SubModelSpec* submodel_of(const ModelSpec& spec, const std::string& scope);
 /// The innermost instance that a layer lies in; empty: in none.
 std::string instance_around(const ModelSpec& spec, const std::string& layer);
+/// The instance that a scope is, or that is all there is in it ("tail.end" in "tail"); empty: there is none.
+std::string instance_filling(const ModelSpec& spec, const std::string& scope);
 const SubModelSpec* find_submodel(const ModelSpec& spec, const std::string& name);
 
 /// A wire's end inside a scope, by the layer's name within it: what a sub-model is given at an input or gives at an
@@ -41,7 +43,7 @@ struct ScopePorts {
   std::vector<ScopePort> outputs;
 };
 /// Those of a scope as it is wired; of an instance those of whichever of its sub-model has most wires, so that one that
-/// is not wired yet has them too.
+/// is not wired yet has them too. Where nothing is read outside, an output is what nothing reads.
 ScopePorts ports_of(const ModelSpec& spec, const std::string& scope);
 
 /// Whether two scopes hold the same layers, wired alike.

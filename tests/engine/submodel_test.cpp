@@ -110,6 +110,9 @@ TEST(SubModels, ports_are_what_crosses_the_border) {
   EXPECT_EQ(p.outputs[0].layer, "relu2");
   ModelSpec m = blocks();
   std::erase_if(m.wires, [](const WireSpec& w) { return w.to == "layer.2.conv1" || w.to == "layer.2.add"; });
+  ModelSpec last = blocks(1);
+  std::erase_if(last.wires, [](const WireSpec& w) { return w.to == "flat"; });
+  EXPECT_EQ(ports_of(last, "layer.0").outputs, p.outputs) << "nothing reads it yet";
   EXPECT_EQ(ports_of(m, "layer.2").inputs, p.inputs) << "one that is not wired has those of the others";
 }
 

@@ -13,7 +13,7 @@
 #include "core/temporary_folder.h"
 #include "engine/autograd/autograd.h"
 #include "engine/formats/onnx/import.h"
-#include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/runnable.h"
 #include "engine/model/graph_module.h"
 #include "engine/nn/state_dict.h"
 #include "engine/ops/pointwise.h"

@@ -32,7 +32,7 @@ class SubModelEdits : public ::testing::Test {
           if (*end == n) *end = std::string("block.") + n;
     }
     m_.set_spec(m, 2);
-    m_.choose_group(m_.layout().node_of("block"), false);
+    choose_group("block");
     ASSERT_TRUE(m_.make_submodel("Block")) << m_.why();
   }
   const LayerSpec* layer(const std::string& name) { return m_.spec().find(name); }
@@ -41,7 +41,7 @@ class SubModelEdits : public ::testing::Test {
       if (w.from == a && w.to == b) return true;
     return false;
   }
-  void choose_group(const std::string& path) { m_.choose_group(m_.layout().node_of(path), false); }
+  void choose_group(const std::string& path) { m_.set_selection(Selection::module(path, "test")); }
   BuilderModel m_;
 };
 
@@ -171,7 +171,7 @@ TEST_F(SubModelEdits, an_instance_is_a_node_with_ports) {
   m_.open_groups(false);
   const Scene& scene = m_.frame({900, 900});
   int in = 0, out = 0;
-  for (const Target& t : scene.targets()) {
+  for (const auto& t : scene.targets()) {
     in += t.hit.kind == BuilderModel::input_port;
     out += t.hit.kind == BuilderModel::output_port;
   }

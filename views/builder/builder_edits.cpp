@@ -59,12 +59,12 @@ void BuilderModel::insert_at(ModelSpec& next, LayerSpec& l, const LayerSpec& aft
     if (std::fabs(o.x - x) < ModelLayout::kNodeW / 2 && o.y > y) o.y += kStep;
 }
 
-/// The chosen layer; of a group the one in it that is read outside; else the last before the output.
+/// The chosen layer; of a group the one in it that gives its result; else the last before the output.
 const LayerSpec* BuilderModel::anchor() const {
   const LayerSpec* after = spec_.find(primary_);
   if (!group_.empty())
-    for (const WireSpec& w : spec_.wires)
-      if (in_scope(w.from, group_) && !in_scope(w.to, group_)) after = spec_.find(w.from);
+    if (const auto outputs = ports_of(spec_, group_).outputs; !outputs.empty())
+      after = spec_.find(group_ + "." + outputs.back().layer);
   if (after && after->type == "Output") after = nullptr;
   if (!after)
     for (const WireSpec& w : spec_.wires)

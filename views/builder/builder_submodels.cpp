@@ -67,7 +67,7 @@ bool BuilderModel::insert_submodel(const std::string& name) {
 }
 
 std::string BuilderModel::chosen_instance() const {
-  if (!group_.empty()) return submodel_of(spec_, group_) ? group_ : std::string();
+  if (!group_.empty()) return instance_filling(spec_, group_);
   return primary_.empty() ? std::string() : instance_around(spec_, primary_);
 }
 
@@ -83,7 +83,7 @@ bool BuilderModel::dissolve_chosen() {
 }
 
 std::string BuilderModel::weights_owner() const {
-  if (!group_.empty()) return shared_instance(spec_, group_);
+  if (!group_.empty()) return shared_instance(spec_, chosen_instance());
   const LayerSpec* l = selected_.size() == 1 ? spec_.find(primary_) : nullptr;
   return l ? l->shares : std::string();
 }
@@ -95,7 +95,7 @@ std::vector<std::string> BuilderModel::weight_owners() const {
 }
 
 bool BuilderModel::share_weights_with(const std::string& owner) {
-  const std::string of = group_.empty() ? primary_ : group_;
+  const std::string of = group_.empty() ? primary_ : chosen_instance();
   ModelSpec next = spec_;
   edits::share_weights(next, of, owner, [this](const std::string& l) { return report(l); });
   return apply(owner.empty() ? tr("Give {} weights of its own", of) : tr("Share the weights of {} with {}", owner, of),
@@ -107,7 +107,7 @@ std::string BuilderModel::folded_instance(const std::string& layer) const {
   if (cell < 0) return {};
   const GroupLayout::Cell& c = layout_.picture().cells[static_cast<size_t>(cell)];
   const std::string path = layout_.layer_of(c) >= 0 ? std::string() : layout_.tree().path(c.node);
-  return submodel_of(spec_, path) ? path : std::string();
+  return instance_filling(spec_, path);
 }
 
 std::vector<WireSpec> BuilderModel::ends_at(const std::string& layer, int port) const {

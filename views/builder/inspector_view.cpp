@@ -161,7 +161,7 @@ void InspectorView::add_group(const std::string& path) {
 
 /// A name makes a group a sub-model; another one renames the sub-model.
 void InspectorView::add_submodel(const std::string& path) {
-  const SubModelSpec* of = submodel_of(builder_.spec(), path);
+  const SubModelSpec* of = submodel_of(builder_.spec(), instance_filling(builder_.spec(), path));
   auto* name = new QLineEdit(of ? QString::fromStdString(of->name) : QString(), this);
   name->setObjectName("inspector.submodel");
   name->setPlaceholderText(tr("a name makes it one"));
@@ -179,7 +179,7 @@ void InspectorView::add_submodel(const std::string& path) {
 std::string InspectorView::weights_text() const {
   std::string text = builder_.weights_owner();
   for (const std::string& o : builder_.weight_owners()) text += "\n" + o;
-  const SubModelSpec* of = submodel_of(builder_.spec(), builder_.selected_group());
+  const SubModelSpec* of = submodel_of(builder_.spec(), instance_filling(builder_.spec(), builder_.selected_group()));
   return of ? text + "\n" + of->name : text;
 }
 
