@@ -65,10 +65,21 @@ void verify_tensors(const formats::NamedTensors& all, const formats::NamedTensor
 
 namespace {
 
+/// Layers that share weights are modules of their own in PyTorch, whose state_dict has the same tensors once more.
+formats::NamedTensors with_aliases(formats::NamedTensors all, const ModelSpec& model) {
+  const size_t own = all.size();
+  for (const LayerSpec& l : model.layers)
+    for (size_t i = 0; i < own && !l.shares.empty(); ++i)
+      if (all[i].first.starts_with(l.shares + "."))
+        all.emplace_back(l.name + all[i].first.substr(l.shares.size()), all[i].second);
+  return all;
+}
+
 /// The state_dict as a file of tensors alone.
 ExportReport export_weights(TrainingSession& session, const std::string& doc, const std::string& path, bool torch,
                             bool verify) {
-  const formats::NamedTensors all = state_dict_of(session);
+  formats::NamedTensors all = state_dict_of(session);
+  if (torch) all = with_aliases(std::move(all), session.spec());
   if (torch)
     formats::save_torch(path, all);
   else

@@ -16,6 +16,8 @@
 #include "engine/formats/model_file.h"
 #include "engine/formats/npy.h"
 #include "engine/formats/torch/pickle.h"
+#include "engine/model/examine.h"
+#include "engine/spec/submodel.h"
 #include "tracing/analyses/snapshot_analysis.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/snapshot/snapshot_store.h"
@@ -40,6 +42,35 @@ int64_t product(const std::vector<int64_t>& v) {
   return n;
 }
 
+/// A row an instance of a sub-model, and one a layer that shares weights by itself.
+void add_submodels(Report& r, const ModelSpec& model) {
+  const std::vector<LayerReport> reports = examine(model, 2);
+  int64_t parameters = 0;
+  for (const LayerReport& l : reports) parameters += l.parameters;
+  r.j["parameters"] = parameters;
+  r.facts.push_back({"parameters", count_text(parameters)});
+  if (!model.submodels.empty()) r.j["submodels"] = json::array();
+  Rows rows = {{"SUB-MODEL", "INSTANCE", "LAYERS", "PARAMETERS", "WEIGHTS OF"}};
+  for (const SubModelSpec& s : model.submodels)
+    for (const std::string& scope : s.instances) {
+      int64_t layers = 0, own = 0;
+      for (const LayerReport& l : reports)
+        if (in_scope(l.layer, scope)) ++layers, own += l.parameters;
+      const std::string owner = shared_instance(model, scope);
+      r.j["submodels"].push_back(
+          {{"name", s.name}, {"instance", scope}, {"layers", layers}, {"parameters", own}, {"weights_of", owner}});
+      rows.push_back({s.name, scope, count_text(layers), count_text(own), owner});
+    }
+  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false, true, true, false});
+  rows = {{"LAYER", "WEIGHTS OF"}};
+  for (const LayerSpec& l : model.layers)
+    if (!l.shares.empty()) {
+      r.j["shares"][l.name] = l.shares;
+      rows.push_back({l.name, l.shares});
+    }
+  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false});
+}
+
 Report project(const std::string& path) {
   const auto p = open_to_read(path);
   Report r{"a Tenon project", {{"kind", "project"}, {"model", p->model().name}, {"runs", json::array()}}, {}, {}};
@@ -54,6 +85,7 @@ Report project(const std::string& path) {
              {"layers", std::to_string(p->model().layers.size())},
              {"runs", std::to_string(rows.size() - 1)}};
   if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false, true, true});
+  add_submodels(r, p->model());
   return r;
 }
 

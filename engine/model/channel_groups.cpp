@@ -54,6 +54,8 @@ class Follower {
     const NoGrad no_grad;
     const PhaseScope build(Phase::build, Category::parameter);
     const Wiring wiring(spec);
+    for (const LayerSpec& l : spec.layers)
+      if (!l.shares.empty()) shared_[l.name] = l.shares, shared_[l.shares] = l.name;
     for (const LayerSpec* layer : wiring.order) {
       try {
         follow(*layer, wiring.inputs_of(*layer));
@@ -131,8 +133,11 @@ class Follower {
     const auto module = make_layer(layer, metas, {DeviceType::meta});
     const Tensor out = (*module)(in);
     Flow flow;
-    if (!known(layer, *module, in, out, flows, flow)) {
-      const std::string why = fmt::format("{} ({}) is not followed", layer.name, layer.type);
+    const auto shared = shared_.find(layer.name);
+    if (shared != shared_.end() || !known(layer, *module, in, out, flows, flow)) {
+      const std::string why = shared != shared_.end()
+                                  ? fmt::format("{} shares its weights with {}", layer.name, shared->second)
+                                  : fmt::format("{} ({}) is not followed", layer.name, layer.type);
       for (const Flow& f : flows) hold(f, why);
       flow = begin(1, out.ndim() > 1 ? out.size(1) : 1, why);
     }
@@ -265,6 +270,7 @@ class Follower {
 
   std::vector<ChannelGroup> groups_;
   std::vector<size_t> parent_;
+  std::map<std::string, std::string> shared_;  ///< by layer: another one with the same weights
   std::map<const LayerSpec*, Tensor> values_;
   std::map<const LayerSpec*, Flow> flows_;
 };

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/state.h"
+#include "engine/model/shared_layer.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
 #include "engine/spec/layer_registry.h"
@@ -17,6 +18,7 @@ struct Examiner::Known {
   struct Tried {
     LayerReport report;
     std::vector<std::string> parameters;  ///< without the layer's name
+    LayerMake make;                       ///< of no layer
     Tensor out;
   };
   std::unordered_map<std::string, Tried> tried;
@@ -52,6 +54,7 @@ Examiner::Known::Tried try_layer(const LayerSpec& layer, const std::vector<Tenso
   module->train(train);
   t.report.parameters = module->parameter_count();
   for (const nn::Named& p : module->parameters()) t.parameters.push_back(p.name);
+  t.make = LayerMake(layer, t.report.resolved, *module);
   FlopCounter counter;
   ObserveScope observe(counter);
   t.out = (*module)(in);
@@ -80,6 +83,7 @@ std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch)
   try {
     Wiring wiring(spec);
     std::map<const LayerSpec*, Tensor> values;
+    std::map<const LayerSpec*, LayerMake> makes;
     for (const LayerSpec* layer : wiring.order) {
       LayerReport& report = report_of(*layer);
       try {
@@ -108,10 +112,14 @@ std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch)
             known = known_->tried.emplace(std::move(key), std::move(tried)).first;
           }
           const Known::Tried& tried = known->second;
-          report.parameters = tried.report.parameters;
+          LayerMake& make = makes[layer] = tried.make;
+          make.layer = layer;
+          report.has_weights = !make.sizes.empty();
+          report.parameters = layer->shares.empty() ? tried.report.parameters : 0;
           report.flops = tried.report.flops;
           report.resolved = tried.report.resolved;
-          for (const std::string& p : tried.parameters) report.parameter_names.push_back(layer->name + "." + p);
+          for (const std::string& p : tried.parameters)
+            if (layer->shares.empty()) report.parameter_names.push_back(layer->name + "." + p);
           out = tried.out;
         }
         report.outputs.push_back(type_text(out));
@@ -119,6 +127,15 @@ std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch)
         values[layer] = out;
       } catch (const Error& e) {
         fail(report, e);
+      }
+    }
+    for (const auto& [layer, make] : makes) {
+      if (layer->shares.empty()) continue;
+      try {
+        const auto owner = makes.find(&owner_of(spec, *layer));
+        if (owner != makes.end()) check_sharing(make, owner->second);  // else it has a fault of its own
+      } catch (const Error& e) {
+        fail(report_of(*layer), e);
       }
     }
   } catch (const Error& e) {

@@ -11,8 +11,9 @@ namespace tenon {
 struct LayerReport {
   std::string layer;
   std::vector<std::string> inputs, outputs;  ///< "f32 [64, 32, 28, 28]" a port
-  int64_t parameters = 0;
+  int64_t parameters = 0;                    ///< none where it has those of another layer
   std::vector<std::string> parameter_names;  ///< of the whole model: "conv1.weight"
+  bool has_weights = false;                  ///< parameters or buffers, its own or another layer's
   double flops = 0;                          ///< one forward pass at the given batch
   int64_t output_bytes = 0;
   std::vector<Attr> resolved;  ///< attributes whose values come from what arrives: in_channels = 32

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/state.h"
+#include "engine/model/shared_layer.h"
 #include "engine/nn/checkpoint.h"
 #include "engine/spec/layer_registry.h"
 #include "engine/spec/wiring.h"
@@ -18,6 +19,8 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
   std::map<std::string, int> step_of;
   std::vector<Tensor> values;  // meta tensors of a batch of 2, by step
   std::vector<int> last_use;
+  std::map<std::string, LayerMake> makes;
+  std::map<std::string, std::shared_ptr<nn::Module>> modules;
   for (size_t i = 0; i < wiring.order.size(); ++i) {
     const LayerSpec& layer = *wiring.order[i];
     step_of[layer.name] = static_cast<int>(i);
@@ -47,15 +50,32 @@ GraphModule::GraphModule(const ModelSpec& spec, Device device) : name_(spec.name
       } else {
         std::vector<Meta> metas;
         for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
-        values.push_back((*make_layer(layer, metas, {DeviceType::meta}))(in));
-        auto module = make_layer(layer, metas, device);
+        std::vector<Attr> resolved;
+        const auto trial = make_layer(layer, metas, {DeviceType::meta}, &resolved);
+        values.push_back((*trial)(in));
+        makes.emplace(layer.name, LayerMake(layer, std::move(resolved), *trial));
+        auto module = layer.shares.empty() ? make_layer(layer, metas, device) : std::make_shared<SharedLayer>();
         step.module = module.get();
+        modules[layer.name] = module;
         add_child(layer.name, std::move(module));
       }
       steps_.push_back(std::move(step));
       last_use.push_back(-1);
     } catch (const Error& e) {
       throw e.in("layer " + layer.name);
+    }
+  }
+  // Behind all others: who has the weights may come behind who shares them.
+  for (const LayerSpec* layer : wiring.order) {
+    if (layer->shares.empty() || !makes.contains(layer->name)) continue;
+    try {
+      const LayerSpec& owner = owner_of(spec, *layer);
+      const auto made = makes.find(owner.name);
+      if (made == makes.end()) throw Error(owner.type + " \"" + owner.name + "\" has no weights to share");
+      check_sharing(makes.at(layer->name), made->second);
+      static_cast<SharedLayer&>(*modules.at(layer->name)).set_owner(modules.at(owner.name));
+    } catch (const Error& e) {
+      throw e.in("layer " + layer->name);
     }
   }
   for (size_t i = 0; i < last_use.size(); ++i)

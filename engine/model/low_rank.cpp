@@ -121,6 +121,8 @@ Shrunk factor(const ModelSpec& spec, const std::vector<nn::Named>& state, const 
     if (!can_be_two(l)) continue;
     const Tensor w = own(l.name + ".weight");
     std::string why = why_one(l, w, choice);
+    for (const LayerSpec& o : spec.layers)
+      if (why.empty() && o.shares == l.name) why = fmt::format("{} shares its weights", o.name);
     if (why.empty()) {
       Factors f = factors_of(w, choice.energy);
       const int64_t rows = w.size(0), columns = w.numel() / rows;

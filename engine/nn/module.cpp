@@ -83,6 +83,11 @@ Tensor Module::operator()(std::span<const Tensor> inputs) {
   return hooks_ ? run_hooked(inputs) : forward(inputs);
 }
 
+Tensor Module::run_as(const Module& place, std::span<const Tensor> inputs) {
+  Entered entered(*this, place);
+  return hooks_ ? run_hooked(inputs) : forward(inputs);
+}
+
 Tensor Module::forward(const Tensor&) { throw Error(describe() + " has no forward pass for one input"); }
 
 Tensor Module::forward(std::span<const Tensor> inputs) {

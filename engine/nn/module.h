@@ -34,6 +34,9 @@ class Module {
     return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size()));
   }
 
+  /// The same with what happens attributed to another module, in whose place this one is used once more.
+  Tensor run_as(const Module& place, std::span<const Tensor> inputs);
+
   /// Every parameter (buffer) of this module and its children, in order of registration, depth first.
   std::vector<Named> parameters() const;
   std::vector<Named> buffers() const;
@@ -102,7 +105,8 @@ class Module {
   /// parametrisations up to date, as operator() does. Within operator() it does nothing.
   class Entered {
    public:
-    explicit Entered(Module& m) : scope_(m.path_id_) {
+    explicit Entered(Module& m) : Entered(m, m) {}
+    Entered(Module& m, const Module& place) : scope_(place.path_id_) {
       if (!m.derived_.empty()) enter(m);
     }
     ~Entered() {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "engine/spec/submodel.h"
 
 namespace tenon {
 namespace {
@@ -105,10 +106,12 @@ json ModelSpec::to_json() const {
     json layer = {{"name", l.name}, {"type", l.type}, {"attrs", attrs}, {"x", l.x}, {"y", l.y}};
     if (l.off) layer["off"] = true;
     if (!l.comment.empty()) layer["comment"] = l.comment;
+    if (!l.shares.empty()) layer["shares"] = l.shares;
     j["layers"].push_back(std::move(layer));
   }
   for (const WireSpec& w : wires)
     j["wires"].push_back({{"from", w.from}, {"from_port", w.from_port}, {"to", w.to}, {"to_port", w.to_port}});
+  for (const SubModelSpec& s : submodels) j["submodels"].push_back({{"name", s.name}, {"instances", s.instances}});
   return j;
 }
 
@@ -128,6 +131,7 @@ ModelSpec ModelSpec::from_json(const json& j) {
     spec.y = number_or_zero(l, "y", where);
     if (l.contains("off")) spec.off = need(l, "off", K::boolean, where).get<bool>();
     if (l.contains("comment")) spec.comment = need(l, "comment", K::string, where).get<std::string>();
+    if (l.contains("shares")) spec.shares = need(l, "shares", K::string, where).get<std::string>();
     if (l.contains("attrs"))
       for (const json& a : need(l, "attrs", K::array, where)) {
         if (!a.is_object() || !a.contains("value"))
@@ -144,6 +148,20 @@ ModelSpec ModelSpec::from_json(const json& j) {
     m.wires.push_back({need(w, "from", K::string, where).get<std::string>(), port(w, "from_port", where),
                        need(w, "to", K::string, where).get<std::string>(), port(w, "to_port", where)});
   }
+  if (!j.contains("submodels")) return m;
+  i = 0;
+  for (const json& s : need(j, "submodels", K::array, "the model")) {
+    std::string where = "sub-model " + std::to_string(i++) + " of the model";
+    if (!s.is_object()) throw Error(where + " is " + s.type_name() + ", not an object");
+    SubModelSpec spec{need(s, "name", K::string, where).get<std::string>(), {}};
+    for (const json& scope : need(s, "instances", K::array, where)) {
+      if (!scope.is_string())
+        throw Error(where + ": an instance is " + scope.type_name() + ", not the name of a scope");
+      spec.instances.push_back(scope.get<std::string>());
+    }
+    m.submodels.push_back(std::move(spec));
+  }
+  settle_submodels(m);
   return m;
 }
 

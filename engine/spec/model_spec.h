@@ -16,6 +16,7 @@ struct LayerSpec {
   double x = 0, y = 0;       ///< place on the builder's canvas, logical pixels; all at 0: it lays them out
   bool off = false;          ///< what it would read goes on in its place: a way to try the model without it
   std::string comment = {};  ///< for people
+  std::string shares = {};   ///< the layer whose parameters and buffers it has instead of its own; empty: its own
   const AttrValue* find(const std::string& attr) const;
   bool operator==(const LayerSpec&) const = default;
 };
@@ -29,12 +30,21 @@ struct WireSpec {
   bool operator==(const WireSpec&) const = default;
 };
 
+/// A sub-model: scopes ("layer1.0", "layer1.1") whose layers are the same ones, wired in the same way, and stay so. See
+/// Note [Sub-models] in engine/spec/submodel.h.
+struct SubModelSpec {
+  std::string name;                    ///< "ResidualBlock"
+  std::vector<std::string> instances;  ///< at least one
+  bool operator==(const SubModelSpec&) const = default;
+};
+
 /// What the builder edits and the project file keeps: layers and wires. The layer types "Input" and "Output" are its
 /// ends. There is no second description of a model: the module tree is built from it, the op graph traced from that.
 struct ModelSpec {
   std::string name;
   std::vector<LayerSpec> layers;
   std::vector<WireSpec> wires;
+  std::vector<SubModelSpec> submodels = {};
 
   LayerSpec* find(const std::string& layer);
   const LayerSpec* find(const std::string& layer) const;

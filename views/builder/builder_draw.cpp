@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/spec/submodel.h"
 #include "views/builder/builder_ink.h"
 #include "views/builder/builder_model.h"
 #include "views/builder/layer_summary.h"
@@ -101,7 +102,8 @@ void BuilderModel::draw_titles(Scene& scene) const {
     const Box b = to_canvas(f.box);
     if (!seen(b) || b.w < 30 || b.h < 16) continue;
     const bool near = zoom_ >= kWordsZoom;
-    const std::string text = "▾ " + layout_.short_title(f);
+    const SubModelSpec* of = submodel_of(spec_, instance_filling(spec_, layout_.tree().path(f.node)));
+    const std::string text = "▾ " + layout_.short_title(f) + (of ? " · " + of->name : "");
     const float h = near ? 18.f : 14.f;
     const Box chip{b.x + (near ? 6.f : 2.f), b.y + (near ? 4.f * std::min(zoom_ * 1.4f, 1.f) : 1.f),
                    std::min(text_width(text, Face::small) + 12, b.w - (near ? 12.f : 4.f)), h};
@@ -183,6 +185,7 @@ std::string BuilderModel::tip_of(int index) const {
   if (!l.comment.empty()) tip += "\n" + l.comment;
   if (l.off) tip += "\n" + tr("Off: what it would read goes on in its place");
   if (r && r->parameters) tip += "\n" + tr("{} parameters", format_grouped(r->parameters));
+  if (!l.shares.empty()) tip += "\n" + tr("It has the weights of {}", l.shares);
   const std::string frozen = r ? frozen_text(*r) : "";
   if (!frozen.empty()) tip += "\n" + tr("{}: the next run does not train it (init.freeze)", frozen);
   if (r && r->flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(r->flops), batch_);
@@ -273,9 +276,10 @@ void BuilderModel::draw_layer_words(Scene& scene, int index, const GroupLayout::
     const std::string n = format_count(static_cast<double>(r->parameters));
     count = r->parameters == 1 ? tr("{} parameter", n) : tr("{} parameters", n);
   }
+  if (!l.shares.empty()) count = shared_text(l);
   if (!frozen.empty()) count = format_count(static_cast<double>(r->parameters)) + " " + frozen;
   if (heat_.shown()) count = heat_of(c) > 0 ? heat_.text(heat_of(c)) : "";
-  const float count_w = count.empty() ? 0 : text_width(count, Face::small) + 4;
+  const float count_w = count.empty() ? 0 : std::min(text_width(count, Face::small) + 4, w * 0.6f);
   if (bad) {  // where its shape would be: it has none
     scene.text({x, row, 16, h}, "⚠", Ink::bad_text, Face::small);
     scene.text({x + 16, row, w - 16, h}, r->error, Ink::bad_text, Face::small);
@@ -340,10 +344,18 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
   if (flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(flops), batch_);
   if (heat_.shown()) tip += "\n" + tr(heat_title(heat_.what)) + ": " + heat_.text(heat_of(c));
   if (errors) tip += "\n" + tr("{} errors", errors);
+  const std::string path = instance_filling(spec_, layout_.tree().path(c.node));
+  const SubModelSpec* of = submodel_of(spec_, path);
+  const std::string owner = of ? shared_instance(spec_, path) : std::string();
+  if (of)
+    tip +=
+        "\n" + tr("Sub-model {}: what is changed in one instance is changed in all {}", of->name, of->instances.size());
+  if (!owner.empty()) tip += "\n" + tr("It has the weights of {}", owner);
   scene.target(b, {group, c.node}, Cursor::hand, tip + "\n" + tr("Double click opens it"));
   const std::string name = "▸ " + layout_.short_name(c);
   const std::string count = parameters ? format_count(static_cast<double>(parameters)) : "";
   const float x = b.x + 10, w = b.w - 18;
+  if (of && zoom_ >= kPortsZoom) draw_instance_ports(scene, path, b);
   if (zoom_ < kWordsZoom) {
     const std::string holds =
         heat_.shown() ? heat_.text(heat_of(c)) : tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
@@ -356,9 +368,14 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
     return;
   }
   const float h = 20 * zoom_, row = b.y + 4 * zoom_;
-  scene.text({x, row, w, h}, name, Ink::text, Face::body);
+  const float of_w = of ? std::min(text_width(of->name, Face::small) + 4, w * 0.5f) : 0;
+  scene.text({x, row, w - of_w - 6, h}, name, Ink::text, Face::body);
+  if (of) scene.text({x + w - of_w, row, of_w, h}, of->name, Ink::secondary, Face::small, Align::right);
   const std::string parts = tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
-  const std::string sum = heat_.shown() ? heat_.text(heat_of(c)) : parameters ? tr("{} parameters", count) : "";
+  const std::string sum = heat_.shown()    ? heat_.text(heat_of(c))
+                          : !owner.empty() ? "⇄ " + owner
+                          : parameters     ? tr("{} parameters", count)
+                                           : "";
   const float sum_w = sum.empty() ? 0 : text_width(sum, Face::small) + 4;
   if (errors)
     scene.text({x, row + h, w, h}, "⚠ " + (errors == 1 ? tr("1 error") : tr("{} errors", errors)), Ink::bad_text,
@@ -402,13 +419,15 @@ void BuilderModel::draw_status(Scene& scene) const {
   const std::string habits =
       tr("Wheel moves · Ctrl and wheel zooms · drag on the ground selects, with the middle button moves · port to port "
          "wires");
-  if (why_.empty() && !used_wheel_ && !own_view_ && text_width(habits, Face::small) + 24 < size_.w && size_.h > 200)
+  if (why_.empty() && said_.empty() && !used_wheel_ && !own_view_ && text_width(habits, Face::small) + 24 < size_.w &&
+      size_.h > 200)
     scene.text({12, size_.h - 49, size_.w - 24, 20}, habits, Ink::secondary, Face::small);
-  if (!why_.empty()) {
-    float w = std::min(text_width(why_, Face::small) + 24, size_.w - 32);
+  if (const std::string& told = why_.empty() ? said_ : why_; !told.empty()) {
+    const bool refused = !why_.empty();
+    float w = std::min(text_width(told, Face::small) + 24, size_.w - 32);
     scene.rect({16, size_.h - 60, w, 24}, Ink::raised, 1, 4);
-    scene.outline({16, size_.h - 60, w, 24}, Ink::warning, 1, 4);
-    scene.text({28, size_.h - 60, w - 20, 24}, why_, Ink::warning_text, Face::small);
+    scene.outline({16, size_.h - 60, w, 24}, refused ? Ink::warning : Ink::line, 1, 4);
+    scene.text({28, size_.h - 60, w - 20, 24}, told, refused ? Ink::warning_text : Ink::text, Face::small);
   }
 }
 

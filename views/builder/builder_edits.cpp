@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "engine/spec/submodel.h"
 #include "views/builder/builder_model.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -58,6 +59,25 @@ void BuilderModel::insert_at(ModelSpec& next, LayerSpec& l, const LayerSpec& aft
     if (std::fabs(o.x - x) < ModelLayout::kNodeW / 2 && o.y > y) o.y += kStep;
 }
 
+/// The chosen layer; of a group the one in it that gives its result; else the last before the output.
+const LayerSpec* BuilderModel::anchor() const {
+  const LayerSpec* after = spec_.find(primary_);
+  if (!group_.empty())
+    if (const auto outputs = ports_of(spec_, group_).outputs; !outputs.empty())
+      after = spec_.find(group_ + "." + outputs.back().layer);
+  if (after && after->type == "Output") after = nullptr;
+  if (!after)
+    for (const WireSpec& w : spec_.wires)
+      if (const LayerSpec* to = spec_.find(w.to); to && to->type == "Output") after = spec_.find(w.from);
+  // An empty model grows from its input on.
+  if (!after && !spec_.layers.empty() && std::all_of(spec_.layers.begin(), spec_.layers.end(), [](const LayerSpec& l) {
+        return l.type == "Input" || l.type == "Output";
+      }))
+    for (const LayerSpec& l : spec_.layers)
+      if (l.type == "Input") after = &l;
+  return after;
+}
+
 bool BuilderModel::insert_layer(const std::string& type) {
   const LayerInfo* info = find_layer_type(type);
   if (!info) return refuse(tr("There is no layer type {}", type));
@@ -83,17 +103,7 @@ bool BuilderModel::insert_layer(const std::string& type) {
     edits::wire_into(next, l.name, wire);
     return put_in(tr("Insert {} between {} and {}", type, wire.from, wire.to), std::move(next), l.name);
   }
-  const LayerSpec* after = spec_.find(primary_);
-  if (after && after->type == "Output") after = nullptr;
-  if (!after)
-    for (const WireSpec& w : spec_.wires)
-      if (const LayerSpec* to = spec_.find(w.to); to && to->type == "Output") after = spec_.find(w.from);
-  // An empty model grows from its input on.
-  if (!after && !spec_.layers.empty() && std::all_of(spec_.layers.begin(), spec_.layers.end(), [](const LayerSpec& l) {
-        return l.type == "Input" || l.type == "Output";
-      }))
-    for (const LayerSpec& l : spec_.layers)
-      if (l.type == "Input") after = &l;
+  const LayerSpec* after = anchor();
   const LayerInfo* before = after ? find_layer_type(after->type) : nullptr;
   if (!after || info->inputs == 0 || (before && before->outputs == 0))
     return add_layer(type, after ? after->x + ModelLayout::kNodeW + 52 : 0, after ? after->y : 0);
@@ -102,7 +112,9 @@ bool BuilderModel::insert_layer(const std::string& type) {
   std::vector<std::string> readers;
   for (const WireSpec& w : spec_.wires)
     if (w.from == after->name) readers.push_back(w.to);
-  l.name = edits::free_name(spec_, scope_of(after->name, readers) + l.name);
+  std::string scope = scope_of(after->name, readers);
+  if (!group_.empty() && scope.starts_with(group_ + ".")) scope = group_.substr(0, group_.rfind('.') + 1);
+  l.name = edits::free_name(spec_, scope + l.name);
   const std::string behind = after->name;
   insert_at(next, l, *after);
   next.layers.push_back(l);
@@ -166,10 +178,17 @@ bool BuilderModel::reaches(const std::string& from, const std::string& to) const
 bool BuilderModel::connect(const std::string& from, int from_port, const std::string& to, int to_port) {
   if (index_of(from) < 0 || index_of(to) < 0) return refuse(tr("There is no such layer"));
   if (reaches(to, from)) return refuse(tr("{} already feeds {}: a wire back would make a circle", to, from));
+  return connect_ends(from, from_port, {{"", 0, to, to_port}});
+}
+
+bool BuilderModel::connect_ends(const std::string& from, int from_port, const std::vector<WireSpec>& ends) {
   ModelSpec next = spec_;
-  std::erase_if(next.wires, [&](const WireSpec& w) { return w.to == to && w.to_port == to_port; });
-  next.wires.push_back({from, from_port, to, to_port});
-  return apply(tr("Connect {} → {}", from, to), std::move(next));
+  for (const WireSpec& end : ends) {
+    if (reaches(end.to, from)) return refuse(tr("{} already feeds {}: a wire back would make a circle", end.to, from));
+    std::erase_if(next.wires, [&](const WireSpec& w) { return w.to == end.to && w.to_port == end.to_port; });
+    next.wires.push_back({from, from_port, end.to, end.to_port});
+  }
+  return apply(tr("Connect {} → {}", from, ends.front().to), std::move(next));
 }
 
 bool BuilderModel::disconnect(const std::string& to, int to_port) {
@@ -240,11 +259,7 @@ bool BuilderModel::rename(const std::string& layer, const std::string& name) {
   const int at = index_of(layer);
   if (at < 0) return refuse(tr("There is no layer {}", layer));
   ModelSpec next = spec_;
-  next.layers[static_cast<size_t>(at)].name = name;
-  for (WireSpec& w : next.wires) {
-    if (w.from == layer) w.from = name;
-    if (w.to == layer) w.to = name;
-  }
+  if (const std::string fault = edits::rename_all(next, {{layer, name}}); !fault.empty()) return refuse(fault);
   bool was = primary_ == layer;
   selected_.erase(layer);
   apply(tr("Rename {} to {}", layer, name), std::move(next));

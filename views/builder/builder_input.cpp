@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "engine/spec/submodel.h"
 #include "views/builder/builder_model.h"
 #include "views/shared/language.h"
 
@@ -54,7 +55,10 @@ bool BuilderModel::press_port(Hit hit) {
   for (const WireSpec& w : spec_.wires)  // a wire taken by its head comes off and can be put elsewhere
     if (w.to == l.name && w.to_port == index) {
       const WireSpec held = w;
-      disconnect(held.to, held.to_port);
+      ModelSpec next = spec_;
+      for (const WireSpec& end : ends_at(held.to, held.to_port))
+        std::erase_if(next.wires, [&](const WireSpec& o) { return o.to == end.to && o.to_port == end.to_port; });
+      apply(tr("Cut the wire into {}", held.to), std::move(next));
       wire_from_ = held.from;
       wire_port_ = held.from_port;
       drag_ = Drag::wire;
@@ -86,6 +90,7 @@ bool BuilderModel::press(const PointerEvent& e) {
   moved_ = false;
   moved_dx_ = moved_dy_ = 0;
   why_.clear();
+  said_.clear();
   loose_ = false;
   const Hit hit = last_.hit_at(e.x, e.y);
   if (e.button == Button::middle) {
@@ -149,8 +154,19 @@ bool BuilderModel::drag(const PointerEvent& e) {
 void BuilderModel::drop_wire(float x, float y) {
   const Hit hit = last_.hit_at(x, y);
   if (hit.kind == input_port) {
-    connect(wire_from_, wire_port_, spec_.layers[static_cast<size_t>(hit.id / kMostPorts)].name,
-            static_cast<int>(hit.id % kMostPorts));
+    connect_ends(
+        wire_from_, wire_port_,
+        ends_at(spec_.layers[static_cast<size_t>(hit.id / kMostPorts)].name, static_cast<int>(hit.id % kMostPorts)));
+  } else if (hit.kind == group && !instance_filling(spec_, layout_.tree().path(static_cast<int>(hit.id))).empty()) {
+    const std::string scope = instance_filling(spec_, layout_.tree().path(static_cast<int>(hit.id)));
+    const ScopePorts ports = ports_of(spec_, scope);
+    const std::vector<ScopePort>* to = ports.inputs.empty() ? nullptr : &ports.inputs.front();
+    for (const auto& input : ports.inputs)
+      if (!used_in_.contains({index_of(scope + "." + input.front().layer), input.front().port})) {
+        to = &input;
+        break;
+      }
+    if (to) connect_ends(wire_from_, wire_port_, ends_at(scope + "." + to->front().layer, to->front().port));
   } else if (hit.kind == layer) {
     const LayerSpec& l = spec_.layers[static_cast<size_t>(hit.id)];
     const LayerInfo* info = find_layer_type(l.type);

@@ -239,7 +239,7 @@ std::vector<Command> BuilderView::place_commands() {
 
 std::vector<Command> BuilderView::commands() {
   std::vector<Command> all;
-  for (auto part : {edit_commands(), model_commands(), group_commands(), place_commands()})
+  for (auto part : {edit_commands(), model_commands(), group_commands(), submodel_commands(), place_commands()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -316,12 +316,14 @@ void BuilderView::contextMenuEvent(QContextMenuEvent* e) {
       add({"model.add", "model.replace", "model.off", "model.comment"});
       add({"edit.cut", "edit.copy", "edit.paste", "edit.duplicate", "model.delete"});
       add({"model.group", "model.ungroup", "model.toggle_group"});
+      add({"model.submodel", "model.dissolve", "model.share", "model.unshare"});
       if (model_.selected().size() > 1)
         add({"model.align_left", "model.align_center", "model.align_right", "model.align_top", "model.align_bottom",
              "model.spread"});
       break;
     case BuilderModel::group:
       add({"model.toggle_group", "model.ungroup", "model.group"});
+      add({"model.submodel", "model.dissolve", "model.share", "model.unshare"});
       add({"edit.cut", "edit.copy", "edit.paste", "edit.duplicate", "model.delete"});
       add({"model.off"});
       break;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "engine/spec/submodel.h"
 #include "engine/train/freeze.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -23,6 +24,7 @@ void BuilderModel::set_spec(const ModelSpec& spec, int64_t batch) {
   drag_ = Drag::none;
   reveal_next_.clear();
   why_.clear();
+  said_.clear();
   fit_next_ = true;
   own_view_ = false;
   take(spec, true);
@@ -134,7 +136,16 @@ bool BuilderModel::refuse(const std::string& why) {
 
 bool BuilderModel::apply(const std::string& text, ModelSpec next) {
   why_.clear();
+  said_.clear();
   if (next == spec_) return false;
+  for (const auto& [name, others] : mirror_edits(spec_, next)) {
+    said_ = others == 1 ? tr("{} changed: its other instance, too", name)
+                        : tr("{} changed: its {} other instances, too", name, others);
+    // A layer that came into an instance shares weights where it has any.
+    const std::vector<LayerReport> reports = examiner_.examine(next, batch_);
+    for (size_t i = 0; i < next.layers.size(); ++i)
+      if (!reports[i].has_weights && reports[i].error.empty()) next.layers[i].shares.clear();
+  }
   edits_.resize(done_);
   edits_.push_back({text, spec_, next});
   done_ = edits_.size();
@@ -163,6 +174,7 @@ void BuilderModel::forget_missing(const ModelSpec& next) {
 void BuilderModel::undo() {
   if (!can_undo()) return;
   const ModelSpec before = edits_[--done_].before;
+  said_.clear();
   forget_missing(before);
   take(before, false);
   changed();
@@ -351,6 +363,7 @@ Table BuilderModel::table() const {
 std::string BuilderModel::summary() const {
   std::string text =
       tr("Model {}: {} layers, {} parameters", spec_.name, spec_.layers.size(), format_grouped(parameters()));
+  if (!said_.empty()) text += "; " + said_;
   if (!errors().empty()) text += tr(", with errors");
   if (selected_.size() > 1) {
     text += !group_.empty() ? tr("; chosen: group {}", group_) : tr("; chosen: {} layers", selected_.size());

@@ -61,6 +61,21 @@ class BuilderModel : public StepModel {
   /// The selected layers are left out of the model (their input goes on in their place), or are there again.
   bool switch_selected();
   bool rename(const std::string& layer, const std::string& name);
+
+  // Sub-models and shared weights: builder_submodels.cpp.
+  /// Of the selected layers: a group that has them all, or a new one, is its first instance.
+  bool make_submodel(const std::string& name);
+  bool rename_submodel(const std::string& from, const std::string& to);
+  /// One more instance, where insert_layer() would put a layer.
+  bool insert_submodel(const std::string& name);
+  /// The selected instance, or the one around the chosen layer; empty where there is none.
+  std::string chosen_instance() const;
+  bool dissolve_chosen();
+  /// Whose weights the selected instance or layer has; empty: its own.
+  std::string weights_owner() const;
+  std::vector<std::string> weight_owners() const;
+  bool share_weights_with(const std::string& owner);
+
   bool rename_group(const std::string& path, const std::string& to);
   bool group_selected(const std::string& name);
   /// The layers of the selected group without the last part of its name.
@@ -73,6 +88,8 @@ class BuilderModel : public StepModel {
   /// Another model in the place of this one, as one edit.
   bool replace(const std::string& text, const ModelSpec& spec);
   const std::string& why() const { return why_; }
+  /// What the last edit did beside what was asked; empty: nothing.
+  const std::string& said() const { return said_; }
 
   /// The selected layers as text for a clipboard; empty where none is.
   std::string copied() const;
@@ -163,6 +180,13 @@ class BuilderModel : public StepModel {
   void select_names(std::set<std::string> names, const std::string& primary);
   void tell_selected();
   bool put_in(const std::string& text, ModelSpec next, const std::string& name);
+  /// What a new layer comes behind; null where it stands alone.
+  const LayerSpec* anchor() const;
+  /// The instance that is drawn folded and has the layer inside; empty: the layer is drawn itself, or in a group.
+  std::string folded_instance(const std::string& layer) const;
+  /// All places that a wire to a port arrives at: of a folded instance those of the input that the port is of.
+  std::vector<WireSpec> ends_at(const std::string& layer, int port) const;
+  bool connect_ends(const std::string& from, int from_port, const std::vector<WireSpec>& ends);
   void insert_at(ModelSpec& next, LayerSpec& l, const LayerSpec& after) const;
 
   // Drawing: builder_draw.cpp, builder_far.cpp.
@@ -177,6 +201,8 @@ class BuilderModel : public StepModel {
   void draw_layer(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const;
   void draw_layer_words(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const;
   void draw_ports(Scene& scene, int index, Box b) const;
+  void draw_instance_ports(Scene& scene, const std::string& scope, Box b) const;
+  std::string shared_text(const LayerSpec& l) const;
   void draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) const;
   void draw_speck(Scene& scene, const GroupLayout::Cell& c, Box b) const;
   void draw_far_names(Scene& scene) const;
@@ -224,6 +250,7 @@ class BuilderModel : public StepModel {
   std::vector<Edit> edits_;
   size_t done_ = 0;
   std::string why_, primary_, group_;
+  std::string said_;  ///< what the last edit did beside what was asked
   std::set<std::string> selected_;
   int selected_wire_ = -1;
   std::vector<int> found_;

@@ -144,11 +144,12 @@ void BuilderView::refresh_search() {
 }
 
 void BuilderView::pick_layer(const QString& hint, const QString& typed, QPoint at,
-                             std::function<void(const std::string&)> use) {
+                             std::function<void(const std::string&)> use,
+                             std::function<void(const std::string&)> use_submodel) {
   if (at.x() < 0) at = {12, 40};
   picker_->open(
       hint,
-      [this, use](const QString& text) {
+      [this, use, use_submodel](const QString& text) {
         std::vector<std::pair<int, const LayerInfo*>> found;
         for (const LayerDef& def : layers()) {
           const LayerInfo& l = def.info;
@@ -157,7 +158,7 @@ void BuilderView::pick_layer(const QString& hint, const QString& typed, QPoint a
           if (score >= 0) found.emplace_back(score, &l);
         }
         std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-        std::vector<Picker::Item> items;
+        std::vector<Picker::Item> items = submodel_items(text, use_submodel);
         for (auto& [score, l] : found) {
           std::string type = l->type;
           items.push_back({QString::fromStdString(type), QString::fromStdString(l->help),
@@ -176,8 +177,10 @@ void BuilderView::pick_layer(const QString& hint, const QString& typed, QPoint a
 }
 
 void BuilderView::open_palette(const QString& typed, QPoint at) {
-  pick_layer(model_.wire_selected() ? tr("Insert a layer on the wire") : tr("Add a layer"), typed, at,
-             [this](const std::string& type) { model_.insert_layer(type); });
+  pick_layer(
+      model_.wire_selected() ? tr("Insert a layer on the wire") : tr("Add a layer"), typed, at,
+      [this](const std::string& type) { model_.insert_layer(type); },
+      [this](const std::string& name) { model_.insert_submodel(name); });
 }
 
 void BuilderView::open_replacements() {
@@ -215,6 +218,8 @@ const bool registered_builder_view = register_view<BuilderView, BuilderModel>(
                        "what is wrong with it where something is. Layers whose names have a scope in common "
                        "(layer3.1.conv1) are groups, which a double click opens and folds. The list in the bar colours "
                        "them by their parameters, arithmetic, activations, or by what a step holds of each in memory. "
+                       "A group can be a sub-model with a name: its instances are edited together, and share weights "
+                       "where they are told to. "
                        "Where the shown run has another model, “To the run…” lets it go on with this one, as "
                        "a branch that keeps what it can."),
               tr_later("The wheel moves the picture and zooms with Ctrl; the middle button moves it, too, and so does "

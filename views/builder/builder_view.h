@@ -33,11 +33,18 @@ class BuilderView : public View {
   /// What each layer holds at the highest moment of a step of the next run, told beforehand.
   void foretell_memory();
   void refresh_give();
-  void pick_layer(const QString& hint, const QString& typed, QPoint at, std::function<void(const std::string&)> use);
+  void pick_layer(const QString& hint, const QString& typed, QPoint at, std::function<void(const std::string&)> use,
+                  std::function<void(const std::string&)> use_submodel = {});
   void copy();
   void paste();
   void ask_group();
   void ask_comment();
+  // builder_submodels_view.cpp
+  void ask_submodel();
+  /// A list of what the selected layer or instance could share weights with.
+  void ask_weights();
+  std::vector<Picker::Item> submodel_items(const QString& text, const std::function<void(const std::string&)>& use);
+  std::vector<Command> submodel_commands();
   void find_layer();
   std::vector<Command> edit_commands();
   std::vector<Command> model_commands();

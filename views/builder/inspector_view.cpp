@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QCheckBox>
+#include <QComboBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/spec/submodel.h"
 #include "views/frame/attr_editor.h"
 #include "views/frame/theme.h"
 #include "views/frame/widgets.h"
@@ -25,7 +27,7 @@ InspectorView::InspectorView(Bench& bench, QWidget* parent)
   form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   connect(&bench, &Bench::state_changed, this, [this] {
     const LayerSpec* l = builder_.spec().find(layer_);
-    if (!l || l->type != type_ || wanted() != all_)
+    if (!l || l->type != type_ || wanted() != all_ || weights_text() != weights_)
       rebuild();
     else
       refresh_values();
@@ -42,7 +44,7 @@ std::set<std::string> InspectorView::wanted() const {
 }
 
 void InspectorView::show_layer(const std::string& layer) {
-  if (layer == layer_ && wanted() == all_ && builder_.spec().find(layer)) {
+  if (layer == layer_ && wanted() == all_ && builder_.spec().find(layer) && weights_text() == weights_) {
     refresh_values();
     return;
   }
@@ -96,10 +98,15 @@ void InspectorView::rebuild() {
   const LayerSpec* l = builder_.spec().find(layer_);
   type_ = l ? l->type : "";
   all_ = wanted();
+  weights_ = weights_text();
   setVisible(l != nullptr);
   if (!l) return;
   if (all_.size() > 1) {
-    if (!builder_.selected_group().empty()) add_group(builder_.selected_group());
+    if (!builder_.selected_group().empty()) {
+      add_group(builder_.selected_group());
+      add_submodel(builder_.selected_group());
+      add_weights();
+    }
     const std::vector<AttrDef> common = common_attrs();
     for (const AttrDef& def : common) {
       const AttrValue* v = l->find(def.name);
@@ -152,6 +159,49 @@ void InspectorView::add_group(const std::string& path) {
   form_->addRow(label(tr("group")), name);
 }
 
+/// A name makes a group a sub-model; another one renames the sub-model.
+void InspectorView::add_submodel(const std::string& path) {
+  const SubModelSpec* of = submodel_of(builder_.spec(), instance_filling(builder_.spec(), path));
+  auto* name = new QLineEdit(of ? QString::fromStdString(of->name) : QString(), this);
+  name->setObjectName("inspector.submodel");
+  name->setPlaceholderText(tr("a name makes it one"));
+  name->setProperty("shown", name->text());
+  name->setToolTip(of ? tr("What is changed in one instance is changed in all %1").arg(of->instances.size())
+                      : tr("A sub-model can be added again; what is changed in one instance is changed in all"));
+  connect(name, &QLineEdit::editingFinished, this, [this, name, was = of ? of->name : std::string()] {
+    const std::string to = name->text().trimmed().toStdString();
+    if (filling_ || to == was || (was.empty() ? builder_.make_submodel(to) : builder_.rename_submodel(was, to))) return;
+    tell_fault(name, QString::fromStdString(builder_.why()));
+  });
+  form_->addRow(label(tr("sub-model")), name);
+}
+
+std::string InspectorView::weights_text() const {
+  std::string text = builder_.weights_owner();
+  for (const std::string& o : builder_.weight_owners()) text += "\n" + o;
+  const SubModelSpec* of = submodel_of(builder_.spec(), instance_filling(builder_.spec(), builder_.selected_group()));
+  return of ? text + "\n" + of->name : text;
+}
+
+void InspectorView::add_weights() {
+  std::vector<std::string> owners = builder_.weight_owners();
+  const std::string now = builder_.weights_owner();
+  if (!now.empty() && std::find(owners.begin(), owners.end(), now) == owners.end()) owners.insert(owners.begin(), now);
+  if (owners.empty()) return;
+  auto* list = new QComboBox(this);
+  list->setObjectName("inspector.weights");
+  list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  list->setMinimumContentsLength(6);
+  list->setToolTip(tr("Layers that share weights are trained as one, and counted once"));
+  list->addItem(tr("its own"), QString());
+  for (const std::string& o : owners) list->addItem(QString::fromStdString("⇄ " + o), QString::fromStdString(o));
+  list->setCurrentIndex(std::max(0, list->findData(QString::fromStdString(now))));
+  connect(list, &QComboBox::activated, this, [this, list] {
+    if (!filling_) builder_.share_weights_with(list->currentData().toString().toStdString());
+  });
+  form_->addRow(label(tr("weights")), list);
+}
+
 void InspectorView::add_attr(const AttrDef& def, const AttrValue& value) {
   QWidget* w = make_attr_editor(
       def, value,
@@ -175,6 +225,7 @@ void InspectorView::add_notes(const LayerSpec& l) {
     if (!filling_) builder_.set_comment(layer_, comment->text().trimmed().toStdString());
   });
   form_->addRow(label(tr("comment")), comment);
+  add_weights();
   if (l.type == "Input" || l.type == "Output") return;
   auto* off = new QCheckBox(this);  // without words of its own: the form stays as narrow as the dock
   off->setObjectName("inspector.off");

@@ -26,7 +26,11 @@ class InspectorView : public QWidget {
   void add_group(const std::string& path);
   void add_attr(const AttrDef& def, const AttrValue& value);
   void add_notes(const LayerSpec& l);
+  void add_submodel(const std::string& path);
+  /// Whose weights it has, where there is a choice.
+  void add_weights();
   std::set<std::string> wanted() const;
+  std::string weights_text() const;
   std::vector<AttrDef> common_attrs() const;
   QWidget* label(const QString& text);
 
@@ -34,6 +38,7 @@ class InspectorView : public QWidget {
   QFormLayout* form_;
   std::string layer_, type_;
   std::set<std::string> all_;  ///< more than one where several layers are shown together
+  std::string weights_;        ///< what the list of owners was made of
   bool filling_ = false;
   int64_t revision_ = 0;  ///< of the model that is shown
 };

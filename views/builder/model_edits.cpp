@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "engine/spec/submodel.h"
 #include "views/builder/model_layout.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -104,6 +105,7 @@ std::string replace_type(ModelSpec& spec, const std::string& name, const LayerIn
   LayerSpec* l = spec.find(name);
   const LayerSpec old = *l;
   l->type = info.type;
+  l->shares.clear();
   l->attrs.clear();
   for (const AttrDef& a : info.attrs) {
     const AttrValue* had = old.find(a.name);
@@ -123,7 +125,24 @@ std::string replace_type(ModelSpec& spec, const std::string& name, const LayerIn
 }
 
 namespace {
-/// Other names for some layers; what is wrong with them, if anything.
+/// Where an instance stands whose layers get other names; it stays where they do not all go to one place.
+std::string moved_scope(const ModelSpec& spec, const std::map<std::string, std::string>& names,
+                        const std::string& scope) {
+  std::string to;
+  for (const LayerSpec& l : spec.layers) {
+    if (!in_scope(l.name, scope)) continue;
+    const auto at = names.find(l.name);
+    const std::string& now = at == names.end() ? l.name : at->second;
+    const std::string end = "." + name_within(l.name, scope);
+    if (!now.ends_with(end)) return scope;
+    const std::string place = now.substr(0, now.size() - end.size());
+    if (!to.empty() && place != to) return scope;
+    to = place;
+  }
+  return to.empty() ? scope : to;
+}
+}  // namespace
+
 std::string rename_all(ModelSpec& spec, const std::map<std::string, std::string>& names) {
   std::set<std::string> all;
   for (const LayerSpec& l : spec.layers) {
@@ -132,15 +151,18 @@ std::string rename_all(ModelSpec& spec, const std::map<std::string, std::string>
     if (name.empty() || name.ends_with('.')) return tr("A layer needs a name");
     if (!all.insert(name).second) return tr("There is a layer {} already", name);
   }
-  for (LayerSpec& l : spec.layers)
+  for (SubModelSpec& s : spec.submodels)
+    for (std::string& i : s.instances) i = moved_scope(spec, names, i);
+  for (LayerSpec& l : spec.layers) {
     if (const auto to = names.find(l.name); to != names.end()) l.name = to->second;
+    if (const auto to = names.find(l.shares); to != names.end()) l.shares = to->second;
+  }
   for (WireSpec& w : spec.wires) {
     if (const auto to = names.find(w.from); to != names.end()) w.from = to->second;
     if (const auto to = names.find(w.to); to != names.end()) w.to = to->second;
   }
   return {};
 }
-}  // namespace
 
 std::string rename_scope(ModelSpec& spec, const std::string& from, const std::string& to) {
   std::map<std::string, std::string> names;
@@ -166,8 +188,40 @@ std::string part_as_text(const ModelSpec& spec, const std::set<std::string>& nam
     if (names.contains(l.name)) part.layers.push_back(l);
   for (const WireSpec& w : spec.wires)
     if (names.contains(w.from) || names.contains(w.to)) part.wires.push_back(w);
+  // Of what is copied whole the copy is an instance too.
+  for (const SubModelSpec& s : spec.submodels) {
+    SubModelSpec whole{s.name, {}};
+    for (const std::string& i : s.instances)
+      if (std::all_of(spec.layers.begin(), spec.layers.end(),
+                      [&](const LayerSpec& l) { return !in_scope(l.name, i) || names.contains(l.name); }))
+        whole.instances.push_back(i);
+    if (!whole.instances.empty()) part.submodels.push_back(std::move(whole));
+  }
   return part.to_json().dump(1);
 }
+
+namespace {
+/// An instance that came with a part: of the sub-model of that name where it is like its instances, else of another.
+void add_instance(ModelSpec& spec, const std::string& name, const std::string& scope,
+                  const std::map<std::string, std::string>& to) {
+  std::string now;
+  for (const auto& [was, is] : to) {
+    if (!in_scope(was, scope)) continue;
+    const std::string end = "." + name_within(was, scope);
+    if (!is.ends_with(end)) return;
+    const std::string place = is.substr(0, is.size() - end.size());
+    if (!now.empty() && now != place) return;
+    now = place;
+  }
+  if (now.empty() || submodel_of(spec, now)) return;
+  for (SubModelSpec& s : spec.submodels)
+    if (s.name == name && alike(spec, s.instances.front(), now)) {
+      s.instances.push_back(now);
+      return;
+    }
+  spec.submodels.push_back({next_free(name, [&](const auto& n) { return find_submodel(spec, n) != nullptr; }), {now}});
+}
+}  // namespace
 
 ModelSpec with_part(ModelSpec spec, const std::string& text, const std::string& behind,
                     std::vector<std::string>& added) {
@@ -209,11 +263,17 @@ ModelSpec with_part(ModelSpec spec, const std::string& text, const std::string& 
   }
   for (LayerSpec& l : part.layers) {
     l.name = to[l.name];
+    if (const auto owner = to.find(l.shares); owner != to.end())
+      l.shares = owner->second;
+    else if (!spec.find(l.shares))
+      l.shares.clear();
     l.x = places ? l.x - left + right : 0;
     l.y = places ? l.y + top : 0;
     added.push_back(l.name);
     spec.layers.push_back(std::move(l));
   }
+  for (const SubModelSpec& s : part.submodels)
+    for (const std::string& i : s.instances) add_instance(spec, s.name, i, to);
   if (behind.empty() || sources.size() != 1 || tails.size() > 1) return spec;
   if (!tails.empty())
     for (WireSpec& w : spec.wires)

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ ModelSpec without(ModelSpec spec, const std::set<std::string>& gone);
 /// Another type of layer with the wires, the place and the name (where that was not made of the type) of one; what it
 /// was told and the new type knows, too, it keeps.
 std::string replace_type(ModelSpec& spec, const std::string& name, const LayerInfo& info);
+/// Other names for some layers, by their old ones: wires, shared weights and instances follow. Returns what is wrong,
+/// and changes nothing then.
+std::string rename_all(ModelSpec& spec, const std::map<std::string, std::string>& names);
 /// Names within a scope are changed to names within another: "layer1.0" to "stem", or to nothing.
 /// Returns what is wrong, and changes nothing then.
 std::string rename_scope(ModelSpec& spec, const std::string& from, const std::string& to);

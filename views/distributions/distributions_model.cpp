@@ -34,14 +34,14 @@ const projects::Spread& side_of(const ParameterSpreads& s, DistributionsModel::S
   }
 }
 
-Table::Cell value_cell(double v) {
+Table::Cell watched_cell(double v) {
   Table::Cell c = Table::Cell::number(std::isfinite(v) ? v : -1e308, std::isnan(v) ? "–" : format_value(v));
   c.tip = std::isnan(v) ? tr("there is none") : format_exact(v);
   return c;
 }
-Table::Cell value_cell_of(const projects::Spread& s, double v) { return value_cell(s.any() ? v : NAN); }
+Table::Cell value_cell_of(const projects::Spread& s, double v) { return watched_cell(s.any() ? v : NAN); }
 Table::Cell share_of_zeros(const projects::Spread& s) {
-  if (!s.any()) return value_cell(NAN);
+  if (!s.any()) return watched_cell(NAN);
   Table::Cell c = Table::Cell::number(static_cast<double>(s.zeros), format_grouped(s.zeros));
   c.tip = tr("{} of {}", format_grouped(s.zeros), format_grouped(s.count));
   return c;
@@ -64,7 +64,7 @@ Ink learning_ink(Learning l) {
 
 /// Log10 of the ratio, with what it means as the dot and the tip.
 Table::Cell ratio_cell(double ratio, Learning l) {
-  Table::Cell c = value_cell(NAN);
+  Table::Cell c = watched_cell(NAN);
   if (ratio > 0) c = Table::Cell::number(std::log10(ratio), fmt::format("{:.2f}", std::log10(ratio)));
   if (ratio == 0) c = Table::Cell::number(-1e300, "-inf");
   c.mark = learning_ink(l);
@@ -192,8 +192,8 @@ Table DistributionsModel::parameters() const {
                        value_cell_of(end.weight, end.weight.mean),
                        value_cell_of(moved.update, moved.update.norm),
                        share_of_zeros(moved.gradient),
-                       value_cell(moved.cosine),
-                       value_cell(d_->last_rank(i))},
+                       watched_cell(moved.cosine),
+                       watched_cell(d_->last_rank(i))},
                       row_of(name)});
   }
   return t;
@@ -229,14 +229,14 @@ Table DistributionsModel::points(const std::string& parameter) const {
     if (p.step > 0) row.selection = Selection::step(p.step, "distributions");
     row.cells.push_back(Table::Cell::number(static_cast<double>(p.step), format_grouped(p.step)));
     row.cells.push_back(ratio_cell(s.ratio(), Learning::unknown));
-    row.cells.push_back(value_cell(s.cosine));
-    row.cells.push_back(value_cell(s.rank));
+    row.cells.push_back(watched_cell(s.cosine));
+    row.cells.push_back(watched_cell(s.rank));
     for (const Side side : kSides) {
       const projects::Spread& of = side_of(s, side);
       for (const size_t q : {1u, 3u, 5u}) row.cells.push_back(value_cell_of(of, of.quantiles[q]));
       row.cells.push_back(value_cell_of(of, of.norm));
       row.cells.push_back(of.any() ? Table::Cell::number(static_cast<double>(of.bad), format_grouped(of.bad))
-                                   : value_cell(NAN));
+                                   : watched_cell(NAN));
     }
     t.rows.push_back(std::move(row));
   }

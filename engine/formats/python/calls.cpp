@@ -303,7 +303,7 @@ bool Interpreter::construct(const std::string& name, const std::vector<Value>& a
     for (size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].kind != Value::Kind::object)
         fail_at(line, fmt::format("nn.{} is given {}; it takes modules", type, shown(parts[i])));
-      o.parts.emplace_back(names.empty() ? std::to_string(i) : names[i], parts[i].object);
+      o.parts.emplace_back(names.empty() ? std::to_string(i) : names[i], as_part(parts[i].object, line));
     }
     return true;
   }
@@ -352,7 +352,9 @@ Value Interpreter::call(const std::shared_ptr<Object>& o, const std::vector<Valu
     default:
       fail_at(line, shown({.kind = Value::Kind::object, .object = o}) + " has no forward: call its parts");
   }
-  if (o->called) fail_at(line, o->path + " is called a second time", "a layer of a model has one place: make another");
+  if (o->called)
+    fail_at(line, o->path + " is called a second time",
+            "a layer of a model has one place: write self.again = the module in __init__ for another with its weights");
   const LayerInfo& info = *find_layer_type(o->layer.type);
   if (!form_of(info).calls.empty())
     fail_at(line, fmt::format("what {} ({}) gives is not used like this", o->path, info.type),
@@ -368,6 +370,7 @@ Value Interpreter::call(const std::shared_ptr<Object>& o, const std::vector<Valu
   o->called = true;
   LayerSpec layer = o->layer;
   layer.name = o->path;
+  if (o->same_as) layer.shares = o->same_as->path;
   Value out = add(std::move(layer), inputs, f, line);
   lines_[o->path] = o->line;
   return out;

@@ -55,7 +55,8 @@ std::string Classes::unused(const std::string& name) {
 
 int Classes::of(const Text& body, const std::string& wanted_name, const std::string& comment) {
   std::string key = body.key();
-  auto found = std::find_if(classes_.begin(), classes_.end(), [&](const Class& c) { return c.key == key; });
+  auto found = std::find_if(classes_.begin(), classes_.end(),
+                            [&](const Class& c) { return c.key == key && c.comment == comment; });
   if (found == classes_.end()) {
     classes_.emplace_back();
     found = classes_.end() - 1;

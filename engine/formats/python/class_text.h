@@ -31,7 +31,7 @@ struct Text {
 /// Classes of a source: groups of layers that are alike but for some values share one, which is told these values.
 class Classes {
  public:
-  /// The class of a body; a new one where none is alike.
+  /// The class of a body; a new one where none is alike and says the same of itself.
   int of(const Text& body, const std::string& wanted_name, const std::string& comment);
   /// To be called once all are known: which values differ.
   void settle();

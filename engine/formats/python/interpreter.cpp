@@ -136,6 +136,7 @@ ModelSpec Interpreter::run() {
   out.self = root.object.get();
   add(output, {result.layer}, out, forward.line);
   note_unused(*root.object);
+  note_submodels(*root.object);
   return std::move(model_);
 }
 
@@ -157,11 +158,32 @@ void Interpreter::give_back(Frame& f, Held held) {
 }
 
 void Interpreter::place(Object& o, const std::string& path) {
-  if (!o.path.empty())
-    fail_at(o.line, fmt::format("{} and {} are one module", o.path, path),
-            "each place of a model has a layer of its own");
   o.path = path;
   for (auto& [name, part] : o.parts) place(*part, path.empty() ? name : path + "." + name);
+}
+std::shared_ptr<Object> Interpreter::as_part(const std::shared_ptr<Object>& o, int line) const {
+  if (!std::exchange(o->held, true)) return o;
+  const auto again = std::make_shared<Object>(*o);
+  again->same_as = o->same_as ? o->same_as : o;
+  again->line = line;
+  if (const auto said = comments_.find(line); said != comments_.end() && o->kind == Object::Kind::layer)
+    again->layer.comment = notes_of(said->second).words;
+  else if (o->kind == Object::Kind::layer && o->line != line && comments_.contains(o->line))
+    again->layer.comment.clear();
+  for (auto& [name, part] : again->parts) part = as_part(part, line);
+  return again;
+}
+void Interpreter::note_submodels(const Object& o) {
+  if (o.kind == Object::Kind::instance && !o.path.empty() && !o.type->body.empty()) {
+    const std::string &text = o.type->body[0].value.text, mark = kSubModelMark;
+    if (o.type->body[0].value.kind == Expr::Kind::text && text.size() > mark.size() && text.starts_with(mark)) {
+      const std::string name = text.substr(mark.size());
+      auto s = std::find_if(model_.submodels.begin(), model_.submodels.end(), [&](auto& m) { return m.name == name; });
+      if (s == model_.submodels.end()) s = model_.submodels.insert(s, SubModelSpec{name, {}});
+      s->instances.push_back(o.path);
+    }
+  }
+  for (const auto& [name, part] : o.parts) note_submodels(*part);
 }
 void Interpreter::note_unused(const Object& o) {
   if (o.kind == Object::Kind::layer && !o.called)
@@ -272,13 +294,12 @@ void Interpreter::expression(const Statement& s, Frame& f) {
     const std::string name = dotted(e.items[0]);
     if (name == "print" || name.starts_with("nn.init.") || name == "self.apply" || name == "super().__init__") return;
     if (e.items[0].kind == Expr::Kind::attribute && e.items[0].text == "__init__") return;  // super().__init__()
-    if (name == "self.add_module" || name == "self.register_module") {
+    const Expr& callee = e.items[0];
+    if (callee.kind == Expr::Kind::attribute && (callee.text == "add_module" || callee.text == "register_module")) {
       if (e.items.size() != 3) fail_at(s.line, name + " takes a name and a module");
       const Value called = eval(e.items[1], f);
-      bind(Expr{.kind = Expr::Kind::attribute,
-                .text = called.text,
-                .items = {Expr{.kind = Expr::Kind::name, .text = "self"}}},
-           eval(e.items[2], f), f, s.line);
+      bind(Expr{.kind = Expr::Kind::attribute, .text = called.text, .items = {callee.items[0]}}, eval(e.items[2], f), f,
+           s.line);
       return;
     }
     if (name == "self.register_buffer") fail_at(s.line, "a buffer of its own has no layer that holds it");
@@ -287,7 +308,7 @@ void Interpreter::expression(const Statement& s, Frame& f) {
       if (list.kind == Value::Kind::object && list.object->kind == Object::Kind::list) {
         const Value part = eval(e.items[1], f);
         if (part.kind != Value::Kind::object) fail_at(s.line, shown(part) + " is no module");
-        list.object->parts.emplace_back(std::to_string(list.object->parts.size()), part.object);
+        list.object->parts.emplace_back(std::to_string(list.object->parts.size()), as_part(part.object, s.line));
         return;
       }
       if (e.items[0].items[0].kind == Expr::Kind::name && list.kind == Value::Kind::list) {
@@ -359,10 +380,10 @@ void Interpreter::bind(const Expr& target, const Value& v, Frame& f, int line) {
   }
   for (auto& [n, part] : o.parts)
     if (n == name) {
-      part = v.object;
+      if (part != v.object) part = as_part(v.object, line);
       return;
     }
-  o.parts.emplace_back(name, v.object);
+  o.parts.emplace_back(name, as_part(v.object, line));
 }
 
 std::string Interpreter::name_for(const std::string& type, Frame& f) const {

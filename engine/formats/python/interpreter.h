@@ -43,6 +43,9 @@ class Interpreter {
   Value instance(const Statement& type, std::vector<Value> args, std::vector<std::pair<std::string, Value>> named,
                  int line);
   void place(Object& o, const std::string& path);
+  /// A module as a part of another one: itself, or where it is a part already the same in one more place.
+  std::shared_ptr<Object> as_part(const std::shared_ptr<Object>& o, int line) const;
+  void note_submodels(const Object& o);
   void comment(Object& o);
   void note_unused(const Object& o);
 

@@ -10,6 +10,7 @@
 namespace tenon::python {
 
 Flow::Flow(const ModelSpec& spec) : layers(spec.topological()) {
+  for (const SubModelSpec& s : spec.submodels) instances.insert(s.instances.begin(), s.instances.end());
   std::unordered_map<std::string, int> at;
   for (size_t i = 0; i < layers.size(); ++i) at[layers[i]->name] = static_cast<int>(i);
   sources.resize(layers.size());
@@ -58,7 +59,9 @@ class Sorter {
     ends(u);
     if (u.kind == Unit::Kind::layer) return;
     number(u);
-    if (is_sequence(u))
+    if (flow_.instances.contains(u.path) && !u.in.empty() && !u.out.empty() && runs_in_one_go(u))
+      u.kind = Unit::Kind::block;
+    else if (is_sequence(u))
       u.kind = Unit::Kind::sequence;
     else if (is_block(u))
       u.kind = Unit::Kind::block;
@@ -119,7 +122,10 @@ class Sorter {
       return false;
     for (const auto& p : u.parts)
       if (!is_identifier(p->name) || is_taken(p->name) || p->name == "x" || p->name == "y") return false;
-    // Nothing outside may read from it and feed it: it runs in one go.
+    return runs_in_one_go(u);
+  }
+  /// Nothing outside reads from it and feeds it.
+  bool runs_in_one_go(const Unit& u) const {
     std::vector<bool> behind(flow_.layers.size());
     for (size_t i = 0; i < flow_.layers.size(); ++i) {
       const int l = static_cast<int>(i);
@@ -155,6 +161,24 @@ std::unique_ptr<Unit> outline(const Flow& flow) {
   for (auto& p : root->parts) root->inside.insert(root->inside.end(), p->inside.begin(), p->inside.end());
   std::sort(root->inside.begin(), root->inside.end());
   return root;
+}
+
+namespace {
+void add_classes(const Unit& u, std::set<std::string>& out) {
+  if (u.kind == Unit::Kind::block && !u.path.empty()) out.insert(u.path);
+  for (const auto& p : u.parts) add_classes(*p, out);
+}
+}  // namespace
+
+std::set<std::string> class_scopes(const ModelSpec& spec) {
+  std::set<std::string> out;
+  try {
+    const Flow flow(spec);
+    add_classes(*outline(flow), out);
+  } catch (const Error&) {
+    out.clear();
+  }
+  return out;
 }
 
 }  // namespace tenon::python

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Flow {
   std::vector<const LayerSpec*> layers;
   std::vector<std::vector<int>> sources;  ///< by layer and port; -1: nothing
   std::vector<std::vector<int>> readers;
+  std::set<std::string> instances;  ///< scopes that are sub-models: classes, whatever their layers are called
 };
 
 /// A place in the tree that the layers' paths make ("layer1.0.conv1"): a layer, or a group of them.
@@ -36,5 +38,8 @@ struct Unit {
 /// The tree of a model, whose root holds all layers but Input and Output. Throws Error for a layer that stands where a
 /// group is.
 std::unique_ptr<Unit> outline(const Flow& flow);
+
+/// The groups of a model that a source has a class for. None where outline() throws.
+std::set<std::string> class_scopes(const ModelSpec& spec);
 
 }  // namespace tenon::python

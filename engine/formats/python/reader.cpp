@@ -10,7 +10,9 @@
 #include "core/error.h"
 #include "engine/formats/python/constructor.h"
 #include "engine/formats/python/interpreter.h"
+#include "engine/formats/python/outline.h"
 #include "engine/model/examine.h"
+#include "engine/spec/submodel.h"
 
 namespace tenon::python {
 namespace {
@@ -44,6 +46,16 @@ bool same_attrs(const LayerSpec& a, const LayerSpec& b) {
                              [&](const AttrDef& d) { return value_of(a, d) == value_of(b, d); });
 }
 
+/// Layers that are one module share weights where they have any.
+void share_weights(ModelSpec& model) {
+  if (std::all_of(model.layers.begin(), model.layers.end(), [](const LayerSpec& l) { return l.shares.empty(); }))
+    return;
+  settle_shares(model);
+  const std::vector<LayerReport> reports = examine(model, 2);
+  for (size_t i = 0; i < model.layers.size() && i < reports.size(); ++i)
+    if (!reports[i].has_weights && reports[i].error.empty()) model.layers[i].shares.clear();
+}
+
 /// What an edit as text leaves alone: places, and attributes that mean the same.
 void keep(ModelSpec& model, const ModelSpec& as_written, const ModelSpec& before) {
   std::map<std::string, size_t> was;
@@ -56,6 +68,25 @@ void keep(ModelSpec& model, const ModelSpec& as_written, const ModelSpec& before
     l.x = old.x, l.y = old.y;
     if (same_attrs(l, old) || same_attrs(as_written.layers[i], old)) l.attrs = old.attrs;
   }
+  // Sub-models and instances in their order; those that no class can be stay as long as they are alike.
+  const std::vector<SubModelSpec> read = std::exchange(model.submodels, {});
+  const auto is_read = [&](const std::string& scope) {
+    return std::any_of(read.begin(), read.end(), [&](const SubModelSpec& s) {
+      return std::find(s.instances.begin(), s.instances.end(), scope) != s.instances.end();
+    });
+  };
+  const auto put = [&](const std::string& name, const std::string& scope) {
+    auto s = std::find_if(model.submodels.begin(), model.submodels.end(), [&](auto& m) { return m.name == name; });
+    if (s == model.submodels.end()) s = model.submodels.insert(s, SubModelSpec{name, {}});
+    if (std::find(s->instances.begin(), s->instances.end(), scope) == s->instances.end()) s->instances.push_back(scope);
+  };
+  const std::set<std::string> classes = before.submodels.empty() ? std::set<std::string>() : class_scopes(before);
+  for (const SubModelSpec& s : before.submodels)
+    for (const std::string& scope : s.instances)
+      if (is_read(scope) || !classes.contains(scope)) put(s.name, scope);
+  for (const SubModelSpec& s : read)
+    for (const std::string& scope : s.instances)
+      if (!submodel_of(model, scope)) put(s.name, scope);
   // Old layers in their order, each new one behind the one it follows.
   std::vector<LayerSpec> sorted;
   std::map<std::string, size_t> is;
@@ -93,9 +124,11 @@ ReadModel read_model(const std::string& source, const ModelSpec* before) {
   ReadModel out{reading.run(), {}, {}};
   out.remarks = reading.remarks();
   out.lines = reading.lines();
+  share_weights(out.model);
   const ModelSpec as_written = before ? out.model : ModelSpec();
   leave_sizes(out.model);
   if (before) keep(out.model, as_written, *before);
+  settle_submodels(out.model);
   return out;
 }
 
@@ -113,6 +146,8 @@ std::string difference(const ModelSpec& a, const ModelSpec& b) {
     if (other->type != l.type) return fmt::format("\"{}\" is a {} and a {}", l.name, l.type, other->type);
     if (other->off != l.off)
       return fmt::format("\"{}\" is {} and {}", l.name, l.off ? "off" : "on", other->off ? "off" : "on");
+    if (other->shares != l.shares)
+      return fmt::format("\"{}\" shares the weights of \"{}\" and of \"{}\"", l.name, l.shares, other->shares);
     if (other->comment != l.comment)
       return fmt::format("the comment of \"{}\" is \"{}\" and \"{}\"", l.name, l.comment, other->comment);
     for (const AttrDef& d : find_layer_type(l.type)->attrs)
@@ -134,6 +169,13 @@ std::string difference(const ModelSpec& a, const ModelSpec& b) {
     if (!second.count(w))
       return fmt::format("\"{}\" reads \"{}\" at {} only in the first", std::get<0>(w), std::get<2>(w), std::get<1>(w));
   if (first.size() != second.size()) return "the second has wires that the first has not";
+  auto instances = [](const ModelSpec& m) {
+    std::set<std::pair<std::string, std::string>> out;
+    for (const SubModelSpec& s : m.submodels)
+      for (const std::string& scope : s.instances) out.emplace(s.name, scope);
+    return out;
+  };
+  if (instances(x) != instances(y)) return "the instances of sub-models are others";
   return {};
 }
 bool same_model(const ModelSpec& a, const ModelSpec& b) { return difference(a, b).empty(); }

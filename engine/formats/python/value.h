@@ -54,12 +54,17 @@ struct Object {
   std::string path;
   LayerSpec layer;  ///< without a name before the tree is whole
   bool called = false;
+  bool held = false;                      ///< it is a part of another module
+  std::shared_ptr<const Object> same_as;  ///< the module that this is in one more place
   int line = 0;
   const Statement* type = nullptr;  ///< of an instance: its class
   std::vector<std::pair<std::string, std::shared_ptr<Object>>> parts;
   std::map<std::string, Value> members;  ///< what is no module: self.depth = 3
   std::shared_ptr<Object> part(const std::string& name) const;
 };
+
+/// What marks the class of a sub-model: its documentation begins with it, and goes on with the sub-model's name.
+inline constexpr const char* kSubModelMark = "Sub-model: ";
 
 /// A value as an attribute has it. Throws Error where none is.
 AttrValue attr_of(const Value& v);

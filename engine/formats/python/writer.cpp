@@ -14,7 +14,9 @@
 #include "engine/formats/python/forms.h"
 #include "engine/formats/python/outline.h"
 #include "engine/formats/python/print.h"
+#include "engine/formats/python/value.h"
 #include "engine/model/examine.h"
+#include "engine/spec/submodel.h"
 
 namespace tenon::python {
 namespace {
@@ -77,7 +79,10 @@ class Writer {
       }
       case Unit::Kind::block: {
         const Text body = scope(u, false);
-        t.instance(classes_.of(body, block_name(u), {}), body.slots);
+        const SubModelSpec* of = submodel_of(model_, u.path);
+        t.instance(classes_.of(body, of ? class_name(of->name) : block_name(u),
+                               of ? kSubModelMark + one_line(of->name) : std::string()),
+                   body.slots);
         break;
       }
       case Unit::Kind::sequence:
@@ -183,6 +188,79 @@ class Writer {
     units = std::move(sorted);
   }
 
+  // --- Weights that several modules have
+  // ------------------------------------------------------------------------------
+  int index_of(const std::string& layer) const {
+    for (size_t i = 0; i < flow_.layers.size(); ++i)
+      if (flow_.layers[i]->name == layer) return static_cast<int>(i);
+    return -1;
+  }
+  static bool comes_before(const Unit& u, const Unit& a, const Unit& b) {
+    for (const auto& p : u.parts)
+      if (p.get() == &a || p.get() == &b) return p.get() == &a;
+    return false;
+  }
+  /// The part of a class all of whose weights another part has; null where there is none.
+  const Unit* owner_of(const Unit& u, const Unit& part) const {
+    for (const auto& p : u.parts) {
+      if (p.get() == &part || p->kind != part.kind) continue;
+      if (p->kind == Unit::Kind::layer && spec(part.layer).shares == p->path) return p.get();
+      if (p->kind != Unit::Kind::block || !alike(model_, p->path, part.path)) continue;
+      bool any = false, all = true;
+      for (int l : part.inside) {
+        if (!report_[static_cast<size_t>(l)]->has_weights) continue;
+        any = true;
+        all = all && spec(l).shares == p->path + "." + name_within(spec(l).name, part.path);
+      }
+      if (any && all) return p.get();
+    }
+    return nullptr;
+  }
+  /// How a class gets at a layer inside of it, or at one of its parts.
+  static std::string way_to(const Unit& u, int layer, const Unit* to = nullptr) {
+    std::string way = "self";
+    for (const Unit* at = &u; at != to && at->kind != Unit::Kind::layer;) {
+      const Unit* next = nullptr;
+      for (const auto& p : at->parts)
+        if (p->holds(layer)) next = p.get();
+      if (at->kind == Unit::Kind::sequence)
+        way += "[" + next->name + "]";
+      else if (at->kind == Unit::Kind::loose)
+        way += "[\"" + next->name + "\"]";
+      else if (is_identifier(next->name) && !is_taken(next->name))
+        way += "." + next->name;
+      else
+        way += ".get_submodule(\"" + next->name + "\")";
+      at = next;
+    }
+    return way;
+  }
+  /// Whether a class within this one holds both.
+  static bool hold_deeper(const Unit& u, int a, int b) {
+    for (const auto& p : u.parts)
+      if (p->holds(a) && p->holds(b)) return p->kind == Unit::Kind::block || hold_deeper(*p, a, b);
+    return false;
+  }
+  /// What was not made as the same module takes that module's place behind all that are made.
+  void share(Text& t, const Unit& u) const {
+    for (int l : u.inside) {
+      const int owner = spec(l).shares.empty() ? -1 : index_of(spec(l).shares);
+      if (owner < 0 || !u.holds(owner) || hold_deeper(u, l, owner)) continue;
+      bool made = false;
+      for (const auto& p : u.parts)
+        if (const Unit* o = p->holds(l) ? owner_of(u, *p) : nullptr) made = comes_before(u, *o, *p);
+      if (made) continue;
+      std::string way = way_to(u, l);
+      constexpr std::string_view get = ".get_submodule(";
+      const std::string from = way_to(u, owner);
+      if (const size_t at = way.rfind(get); at != std::string::npos && way.ends_with("\")"))
+        t.words(indented(2) + way.substr(0, at) + ".add_module(" +
+                way.substr(at + get.size(), way.size() - at - get.size() - 1) + ", " + from + ")\n");
+      else
+        t.words(indented(2) + way + " = " + from + "\n");
+    }
+  }
+
   Text scope(const Unit& u, bool root) {
     Text t;
     for (const auto& p : u.parts) {
@@ -192,9 +270,14 @@ class Writer {
           std::none_of(p->inside.begin(), p->inside.end(), [&](int l) { return form(l).module; }))
         continue;
       t.words(indented(2) + (plain ? "self." + p->name + " = " : "self.add_module(\"" + p->name + "\", "));
-      t.append(made(*p, 2));
+      const Unit* owner = owner_of(u, *p);
+      if (owner && comes_before(u, *owner, *p))
+        t.words(way_to(u, owner->inside[0], owner));
+      else
+        t.append(made(*p, 2));
       t.words((plain ? "" : ")") + comment(*p) + "\n");
     }
+    share(t, u);
     forward(t, u, root);
     return t;
   }
