@@ -1,9 +1,11 @@
 """Runs 20 exported architectures in Tenon and in ONNX Runtime, in turns: onnx_runtime.py BUILD_DIR FOLDER [NAME...]
 
-The models have random weights and are made with PyTorch and torchvision into FOLDER, where they stay for the next time. Needs torch,
-torchvision, onnx and onnxruntime. Prints of each model the time to load, the first and the median run, the memory at the peak, how many times
-as fast as ONNX Runtime Tenon is (above 1: faster) and the largest difference of the outputs, by the largest output; then the geometric mean.
-Both sides run one after the other in processes of their own, --rounds times; the figures are medians over the rounds."""
+The models have random weights and are made with PyTorch and torchvision into FOLDER, where they stay for the next time.
+Needs torch, torchvision, onnx and onnxruntime. Prints of each model the time to load, the first and the median run, the
+memory at the peak, how many times as fast as ONNX Runtime Tenon is (above 1: faster) and the largest difference of the
+outputs, by the largest output; then the geometric mean. Both sides run one after the other in processes of their own,
+--rounds times; the figures are medians over the rounds."""
+
 import argparse
 import json
 import math
@@ -24,8 +26,24 @@ parser.add_argument("--json", action="store_true", help="one JSON object a model
 parser.add_argument("--peer", metavar="FILE", help=argparse.SUPPRESS)  # ONNX Runtime's side, in a process of its own
 args = parser.parse_args()
 
-VISION = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "densenet121", "shufflenet_v2_x1_0",
-          "squeezenet1_1", "mnasnet1_0", "vgg11", "alexnet", "googlenet", "regnet_y_400mf", "convnext_tiny", "vit_b_32", "swin_t")
+VISION = (
+    "resnet18",
+    "resnet50",
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "efficientnet_b0",
+    "densenet121",
+    "shufflenet_v2_x1_0",
+    "squeezenet1_1",
+    "mnasnet1_0",
+    "vgg11",
+    "alexnet",
+    "googlenet",
+    "regnet_y_400mf",
+    "convnext_tiny",
+    "vit_b_32",
+    "swin_t",
+)
 OWN = ("gpt", "bert", "lstm", "unet")
 
 
@@ -56,6 +74,7 @@ def own_model(name):
         def forward(self, x):
             def mlp(y):
                 return self.down(F.gelu(self.up(y), approximate="tanh" if self.first else "none"))
+
             if self.first:
                 x = x + self.attention(self.norm1(x))
                 return x + mlp(self.norm2(x))
@@ -76,14 +95,24 @@ def own_model(name):
     class Lstm(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.rnn, self.head = nn.Embedding(256, 128), nn.LSTM(128, 256, 2, batch_first=True), nn.Linear(256, 256)
+            self.embed, self.rnn, self.head = (
+                nn.Embedding(256, 128),
+                nn.LSTM(128, 256, 2, batch_first=True),
+                nn.Linear(256, 256),
+            )
 
         def forward(self, x):
             return self.head(self.rnn(self.embed(x))[0])
 
     def twice(a, b):
-        return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU(), nn.Conv2d(b, b, 3, padding=1), nn.BatchNorm2d(b),
-                             nn.ReLU())
+        return nn.Sequential(
+            nn.Conv2d(a, b, 3, padding=1),
+            nn.BatchNorm2d(b),
+            nn.ReLU(),
+            nn.Conv2d(b, b, 3, padding=1),
+            nn.BatchNorm2d(b),
+            nn.ReLU(),
+        )
 
     class UNet(nn.Module):
         def __init__(self, c=(16, 32, 64, 128)):
@@ -103,18 +132,24 @@ def own_model(name):
             return self.head(x)
 
     tokens = torch.arange(128).reshape(1, 128) * 7 % 256
-    return {"gpt": lambda: (Transformer(True), tokens), "bert": lambda: (Transformer(False), tokens), "lstm": lambda: (Lstm(), tokens[:, :64]),
-            "unet": lambda: (UNet(), torch.randn(1, 3, 128, 128))}[name]()
+    return {
+        "gpt": lambda: (Transformer(True), tokens),
+        "bert": lambda: (Transformer(False), tokens),
+        "lstm": lambda: (Lstm(), tokens[:, :64]),
+        "unet": lambda: (UNet(), torch.randn(1, 3, 128, 128)),
+    }[name]()
 
 
 def make(name, path):
     import torch
+
     torch.manual_seed(1)
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operator cannot be exported
     if name in OWN:
         model, x = own_model(name)
     else:
         import torchvision
+
         more = {"init_weights": True} if name == "googlenet" else {}
         model, x = getattr(torchvision.models, name)(weights=None, **more), torch.randn(1, 3, 224, 224)
     # Running statistics of real models are no zeros and ones.
@@ -130,12 +165,15 @@ def make(name, path):
         p.requires_grad_(False)
         if not p.any():  # a head of zeros would make every answer 0
             p.normal_(0, 0.02)
-    torch.onnx.export(model, (x,), path + ".part", input_names=["x"], output_names=["y"], opset_version=17, dynamo=False)
+    torch.onnx.export(
+        model, (x,), path + ".part", input_names=["x"], output_names=["y"], opset_version=17, dynamo=False
+    )
     os.rename(path + ".part", path)
 
 
 def peak_memory():
     import resource
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -144,6 +182,7 @@ def peer(path):
     import time
     import numpy
     import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = args.threads, 1
     begin = time.perf_counter()
@@ -157,7 +196,16 @@ def peer(path):
         y = session.run(None, feeds)
         times.append(time.perf_counter() - begin)
     numpy.save(path + ".peer.npy", y[0])
-    print(json.dumps({"load": load * 1e3, "first": times[0] * 1e3, "run": statistics.median(times) * 1e3, "memory": peak_memory()}))
+    print(
+        json.dumps(
+            {
+                "load": load * 1e3,
+                "first": times[0] * 1e3,
+                "run": statistics.median(times) * 1e3,
+                "memory": peak_memory(),
+            }
+        )
+    )
 
 
 def ran(words):
@@ -169,23 +217,55 @@ def ran(words):
 
 def tenon(path):
     figures = {}
-    for line in ran([f"{args.build}/bin/tenon", "bench", "onnx", path, "--threads", str(args.threads), "--seconds", str(args.seconds),
-                     "--batch", "1", "--json"]).splitlines():
+    for line in ran(
+        [
+            f"{args.build}/bin/tenon",
+            "bench",
+            "onnx",
+            path,
+            "--threads",
+            str(args.threads),
+            "--seconds",
+            str(args.seconds),
+            "--batch",
+            "1",
+            "--json",
+        ]
+    ).splitlines():
         figure = json.loads(line)
         figures[figure["metric"]] = figure["value"]
-    return {"load": figures["load"] / 1e3, "first": figures["first_1"] / 1e3, "run": figures["run_1"] / 1e3, "memory": figures["peak_rss"] / 2**20}
+    return {
+        "load": figures["load"] / 1e3,
+        "first": figures["first_1"] / 1e3,
+        "run": figures["run_1"] / 1e3,
+        "memory": figures["peak_rss"] / 2**20,
+    }
 
 
 def difference(path):
     import numpy
+
     with tempfile.TemporaryDirectory() as folder:
-        ran([f"{args.build}/bin/tenon", "exec", path, "--input", path + ".npy", "--output", folder, "--threads", str(args.threads)])
+        ran(
+            [
+                f"{args.build}/bin/tenon",
+                "exec",
+                path,
+                "--input",
+                path + ".npy",
+                "--output",
+                folder,
+                "--threads",
+                str(args.threads),
+            ]
+        )
         ours, theirs = numpy.load(folder + "/output_0.npy"), numpy.load(path + ".peer.npy")
     return float(numpy.abs(ours - theirs).max() / numpy.abs(theirs).max())
 
 
 def main():
     import numpy
+
     os.makedirs(args.folder, exist_ok=True)
     ratios = []
     if not args.json:
@@ -197,25 +277,51 @@ def main():
         if not os.path.exists(path + ".npy"):
             draw = numpy.random.default_rng(2)
             tokens, size = name in ("gpt", "bert", "lstm"), 128 if name == "unet" else 224
-            numpy.save(path + ".npy", draw.integers(0, 256, (1, 64 if name == "lstm" else 128)) if tokens
-                       else draw.standard_normal((1, 3, size, size), numpy.float32))
+            numpy.save(
+                path + ".npy",
+                (
+                    draw.integers(0, 256, (1, 64 if name == "lstm" else 128))
+                    if tokens
+                    else draw.standard_normal((1, 3, size, size), numpy.float32)
+                ),
+            )
         rounds = []
         for _ in range(args.rounds):
-            theirs = json.loads(ran([sys.executable, __file__, args.build, args.folder, "--threads", str(args.threads), "--seconds",
-                                     str(args.seconds), "--peer", path]))
+            theirs = json.loads(
+                ran(
+                    [
+                        sys.executable,
+                        __file__,
+                        args.build,
+                        args.folder,
+                        "--threads",
+                        str(args.threads),
+                        "--seconds",
+                        str(args.seconds),
+                        "--peer",
+                        path,
+                    ]
+                )
+            )
             rounds.append((tenon(path), theirs))
         ours, theirs = ({k: statistics.median(r[side][k] for r in rounds) for k in rounds[0][side]} for side in (0, 1))
         ratio = statistics.median(t["run"] / o["run"] for o, t in rounds)
         ratios.append(ratio)
         off = difference(path)
         if args.json:
-            print(json.dumps({"model": name, "tenon": ours, "onnxruntime": theirs, "times": ratio, "difference": off}), flush=True)
+            print(
+                json.dumps({"model": name, "tenon": ours, "onnxruntime": theirs, "times": ratio, "difference": off}),
+                flush=True,
+            )
         else:
             pairs = "".join(f"{ours[k]:9.2f}{theirs[k]:7.1f}" for k in ("load", "first", "run"))
             print(f"{name:20}{pairs}{ours['memory']:7.0f}{theirs['memory']:7.0f}{ratio:8.2f}{off:12.1e}", flush=True)
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    print(json.dumps({"geometric_mean": mean, "least": min(ratios)}) if args.json
-          else f"geometric mean {mean:.2f}, least {min(ratios):.2f}, {args.threads} threads")
+    print(
+        json.dumps({"geometric_mean": mean, "least": min(ratios)})
+        if args.json
+        else f"geometric mean {mean:.2f}, least {min(ratios):.2f}, {args.threads} threads"
+    )
 
 
 if args.peer:
