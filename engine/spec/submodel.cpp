@@ -259,7 +259,7 @@ ScopePorts ports_of(const ModelSpec& spec, const std::string& scope) {
   return most;
 }
 
-bool alike(const ModelSpec& spec, const std::string& a, const std::string& b) {
+bool same_inside(const ModelSpec& spec, const std::string& a, const std::string& b) {
   return content_of(spec, a) == content_of(spec, b);
 }
 

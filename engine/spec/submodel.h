@@ -47,7 +47,7 @@ struct ScopePorts {
 ScopePorts ports_of(const ModelSpec& spec, const std::string& scope);
 
 /// Whether two scopes hold the same layers, wired alike.
-bool alike(const ModelSpec& spec, const std::string& a, const std::string& b);
+bool same_inside(const ModelSpec& spec, const std::string& a, const std::string& b);
 /// Forgets instances that are not like the first any longer, scopes that hold nothing, and sub-models without an
 /// instance.
 void settle_submodels(ModelSpec& spec);

@@ -30,7 +30,8 @@ except ImportError:
     result["no torchvision"] = torch.zeros(1)
 for name, module in modules(vision) if vision else []:
     module.eval()
-    x = torch.randn(2, 3, 64, 64)
+    size = 224 if name == "alexnet" else 64  # of which its pool makes whole windows
+    x = torch.randn(2, 3, size, size)
     torch.onnx.export(module, (x,), os.path.join(given["folder"], name + ".onnx"), dynamo=False, opset_version=17,
                       input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}},
                       training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "engine/spec/chain.h"
 #include "engine/spec/submodel.h"
@@ -140,6 +141,8 @@ TEST_F(SubModelEdits, weights_are_shared_and_their_own_again) {
   ASSERT_TRUE(m_.insert_submodel("Block"));
   EXPECT_EQ(m_.weights_owner(), "");
   choose_group("block2");
+  EXPECT_EQ(m_.chosen_instance(), "block2");
+  EXPECT_EQ(m_.weights_owner(), "block") << m_.spec().to_json().dump();
   ASSERT_TRUE(m_.share_weights_with(""));
   EXPECT_EQ(layer("block2.fc")->shares, "");
   // Of single layers.
@@ -175,7 +178,7 @@ TEST_F(SubModelEdits, an_instance_is_a_node_with_ports) {
     in += t.hit.kind == BuilderModel::input_port;
     out += t.hit.kind == BuilderModel::output_port;
   }
-  EXPECT_EQ(in, 4);  // of both instances, of head and of output
+  EXPECT_EQ(in, 5);  // of both instances and of what is around them
   EXPECT_EQ(out, 5);
   EXPECT_TRUE(shows(scene, "Block"));
   EXPECT_TRUE(scene.overlaps().empty()) << scene.overlaps().front();

@@ -310,7 +310,8 @@ void BuilderModel::draw_ports(Scene& scene, int index, Box b) const {
     const auto& shapes = r ? (output ? r->outputs : r->inputs) : std::vector<std::string>{};
     const std::string text = static_cast<size_t>(i) < shapes.size() ? shapes[static_cast<size_t>(i)] : "";
     const float out = std::min(9.f, 7 * zoom_);  // a short wire can be clicked between its ports
-    scene.target({p.x - 9, output ? p.y - 9 : p.y - out, 18, 9 + out},
+    const float in = std::min(9.f, b.h / 3);     // and its layer, too
+    scene.target({p.x - 9, output ? p.y - in : p.y - out, 18, in + out},
                  {output ? output_port : input_port, port_id(index, i)}, Cursor::cross,
                  output ? tr("output {}", text) : tr("input {}", text));
   };

@@ -52,15 +52,10 @@ bool BuilderModel::press_port(Hit hit) {
     drag_ = Drag::wire;
     return true;
   }
-  for (const WireSpec& w : spec_.wires)  // a wire taken by its head comes off and can be put elsewhere
+  for (const WireSpec& w : spec_.wires)  // a wire taken by its head can be put elsewhere
     if (w.to == l.name && w.to_port == index) {
-      const WireSpec held = w;
-      ModelSpec next = spec_;
-      for (const WireSpec& end : ends_at(held.to, held.to_port))
-        std::erase_if(next.wires, [&](const WireSpec& o) { return o.to == end.to && o.to_port == end.to_port; });
-      apply(tr("Cut the wire into {}", held.to), std::move(next));
-      wire_from_ = held.from;
-      wire_port_ = held.from_port;
+      wire_from_ = w.from;
+      wire_port_ = w.from_port;
       drag_ = Drag::wire;
       return true;
     }
@@ -127,8 +122,19 @@ bool BuilderModel::drag(const PointerEvent& e) {
   pointer_x_ = e.x;
   pointer_y_ = e.y;
   if (drag_ == Drag::none) return false;
-  if (std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4) moved_ = true;
-  if (drag_ == Drag::wire) return true;
+  const bool begins = !moved_ && std::fabs(e.x - press_x_) + std::fabs(e.y - press_y_) > 4;
+  moved_ = moved_ || begins;
+  if (drag_ == Drag::wire) {
+    const Hit hit = last_.hit_at(press_x_, press_y_);
+    if (begins && hit.kind == input_port) {  // it comes off once it is drawn, not by a click
+      const std::string to = spec_.layers[static_cast<size_t>(hit.id / kMostPorts)].name;
+      ModelSpec next = spec_;
+      for (const WireSpec& end : ends_at(to, static_cast<int>(hit.id % kMostPorts)))
+        std::erase_if(next.wires, [&](const WireSpec& o) { return o.to == end.to && o.to_port == end.to_port; });
+      apply(tr("Cut the wire into {}", to), std::move(next));
+    }
+    return true;
+  }
   if (drag_ == Drag::map) return move_by_minimap(e.x, e.y), true;
   if (!moved_) return false;
   if (drag_ == Drag::pan) {
@@ -206,6 +212,17 @@ bool BuilderModel::release(const PointerEvent& e) {
   drag_ = Drag::none;
   switch (was) {
     case Drag::wire:
+      if (!moved_) {  // a click on a port is one on its layer
+        const Hit hit = last_.hit_at(press_x_, press_y_);
+        if (hit.kind != input_port && hit.kind != output_port) return true;
+        const std::string name = spec_.layers[static_cast<size_t>(hit.id / kMostPorts)].name;
+        if (const std::string scope = folded_instance(name); scope.empty())
+          press_layer(name, e.mods);
+        else if (const int node = layout_.node_of(scope); node >= 0)
+          choose_group(node, add_);
+        drag_ = Drag::none;
+        return true;
+      }
       drop_wire(e.x, e.y);
       return true;
     case Drag::band:

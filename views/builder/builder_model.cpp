@@ -144,7 +144,7 @@ bool BuilderModel::apply(const std::string& text, ModelSpec next) {
     // A layer that came into an instance shares weights where it has any.
     const std::vector<LayerReport> reports = examiner_.examine(next, batch_);
     for (size_t i = 0; i < next.layers.size(); ++i)
-      if (!reports[i].has_weights && reports[i].error.empty()) next.layers[i].shares.clear();
+      if (!reports[i].has_weights && !reports[i].outputs.empty()) next.layers[i].shares.clear();
   }
   edits_.resize(done_);
   edits_.push_back({text, spec_, next});

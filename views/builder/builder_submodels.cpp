@@ -30,6 +30,19 @@ bool BuilderModel::rename_submodel(const std::string& from, const std::string& t
 
 bool BuilderModel::insert_submodel(const std::string& name) {
   if (!find_submodel(spec_, name)) return refuse(tr("There is no sub-model {}", name));
+  // Within an instance it would be a part of the sub-model: it comes behind the outermost one instead.
+  const auto outermost = [&](const std::string& layer) {
+    std::string out;
+    for (const SubModelSpec& s : spec_.submodels)
+      for (const std::string& i : s.instances)
+        if (in_scope(layer, i) && (out.empty() || i.size() < out.size())) out = i;
+    return out;
+  };
+  if (selected_wire_ >= 0) {
+    const WireSpec& w = spec_.wires[static_cast<size_t>(selected_wire_)];
+    if (const std::string i = outermost(w.from); !i.empty() && i == outermost(w.to))
+      return refuse(tr("The wire lies within {}: no instance can stand in another by itself", i));
+  }
   std::vector<std::string> added;
   std::string scope, said = tr("Add {}", name);
   ModelSpec next = edits::with_instance(spec_, name, added, scope);
@@ -52,7 +65,10 @@ bool BuilderModel::insert_submodel(const std::string& name) {
     feed(wire.from, wire.from_port);
     said = tr("Insert {} between {} and {}", name, wire.from, wire.to);
   } else if (const LayerSpec* after = anchor()) {
-    const std::string behind = after->name;
+    std::string behind = after->name;
+    if (const std::string around = outermost(behind); !around.empty())
+      if (const auto outputs = ports_of(spec_, around).outputs; !outputs.empty())
+        behind = around + "." + outputs.back().layer;
     feeds([&](const WireSpec& w) { return w.from == behind && w.from_port == 0 && !in_scope(w.to, scope); });
     feed(behind, 0);
     said = tr("Insert {} after {}", name, behind);
@@ -142,9 +158,9 @@ void BuilderModel::draw_instance_ports(Scene& scene, const std::string& scope, B
     const Box round{at.x - radius, at.y - radius, 2 * radius, 2 * radius};
     scene.rect(round, Ink::panel, 1, radius);
     scene.outline(round, used ? Ink::secondary : Ink::accent, 1.5f, radius);
-    const float out = std::min(9.f, 7 * zoom_);
+    const float out = std::min(9.f, 7 * zoom_), in = std::min(9.f, b.h / 3);
     const std::string name = p.layer + (p.port ? " " + std::to_string(p.port) : "");
-    scene.target({at.x - 9, output ? at.y - 9 : at.y - out, 18, 9 + out},
+    scene.target({at.x - 9, output ? at.y - in : at.y - out, 18, in + out},
                  {output ? output_port : input_port, port_id(index, p.port)}, Cursor::cross,
                  output ? tr("output {}", name) : tr("input {}", name));
   };

@@ -215,7 +215,7 @@ void add_instance(ModelSpec& spec, const std::string& name, const std::string& s
   }
   if (now.empty() || submodel_of(spec, now)) return;
   for (SubModelSpec& s : spec.submodels)
-    if (s.name == name && alike(spec, s.instances.front(), now)) {
+    if (s.name == name && same_inside(spec, s.instances.front(), now)) {
       s.instances.push_back(now);
       return;
     }

@@ -53,7 +53,7 @@ void share_weights(ModelSpec& model) {
   settle_shares(model);
   const std::vector<LayerReport> reports = examine(model, 2);
   for (size_t i = 0; i < model.layers.size() && i < reports.size(); ++i)
-    if (!reports[i].has_weights && reports[i].error.empty()) model.layers[i].shares.clear();
+    if (!reports[i].has_weights && !reports[i].outputs.empty()) model.layers[i].shares.clear();
 }
 
 /// What an edit as text leaves alone: places, and attributes that mean the same.

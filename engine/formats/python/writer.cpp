@@ -205,7 +205,7 @@ class Writer {
     for (const auto& p : u.parts) {
       if (p.get() == &part || p->kind != part.kind) continue;
       if (p->kind == Unit::Kind::layer && spec(part.layer).shares == p->path) return p.get();
-      if (p->kind != Unit::Kind::block || !alike(model_, p->path, part.path)) continue;
+      if (p->kind != Unit::Kind::block || !same_inside(model_, p->path, part.path)) continue;
       bool any = false, all = true;
       for (int l : part.inside) {
         if (!report_[static_cast<size_t>(l)]->has_weights) continue;

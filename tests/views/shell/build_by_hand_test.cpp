@@ -7,6 +7,8 @@
 #include <QMenu>
 #include <QTest>
 #include <QTimer>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/file.h"
 #include "engine/spec/submodel.h"
@@ -84,7 +86,12 @@ class BuildByHand : public WindowTest {
   void wire(const std::string& from, const std::string& to) {
     press("builder.fit");
     settle();
-    drag(place(c_, port_of(from, BuilderModel::output_port)), middle(to));
+    const Hit hit = port_of(from, BuilderModel::output_port);
+    ASSERT_TRUE(std::ranges::any_of(c_->model().last().targets(), [&](const auto& t) { return t.hit == hit; }))
+        << "the port of " << from << " is not in sight at zoom " << model().zoom() << "; chosen group \""
+        << model().selected_group() << "\"\n"
+        << model().spec().to_json().dump();
+    drag(place(c_, hit), middle(to));
   }
   /// The chosen layers by clicks; then the menu of the last.
   void make_submodel(const std::vector<std::string>& layers, const QString& name) {
