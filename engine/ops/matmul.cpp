@@ -74,7 +74,7 @@ struct Operands {
 };
 
 /// y = op(a) op(b), of every matrix of the batch, with a row `bias` added to each row of a single one.
-void product(const Call& c, bool ta, bool tb) {
+void multiply_matrices(const Call& c, bool ta, bool tb) {
   kernels::Room room(c.workspace);
   const Operands in(c, room);
   const Tensor& y = in.wide ? in.wide : c.out[0];
@@ -144,7 +144,7 @@ struct MatMul {
     return m;
   }
   static size_t workspace(const Attrs&, const Call& c) { return Operands::bytes(c); }
-  static void cpu(const Call& c) { product(c, c.as<Attrs>().ta, c.as<Attrs>().tb); }
+  static void cpu(const Call& c) { multiply_matrices(c, c.as<Attrs>().ta, c.as<Attrs>().tb); }
   static constexpr Saves saves{.inputs = 0b11};
   static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
   static void backward(Grad& d) {
@@ -189,7 +189,7 @@ struct Linear {
     return m;
   }
   static size_t workspace(const NoAttrs&, const Call& c) { return Operands::bytes(c); }
-  static void cpu(const Call& c) { product(c, false, true); }
+  static void cpu(const Call& c) { multiply_matrices(c, false, true); }
   static constexpr Saves saves{.inputs = 0b011};
   static void backward(Grad& d) {
     const Tensor& g = d.out();

@@ -67,7 +67,7 @@ TEST(HalfProducts, FollowPlainLoopsInEveryForm) {
 /// The value of `x` rounded to `type`, of which one step is at most so much of it.
 double step_of(DType type) { return type == DType::bf16 ? 1.0 / 128 : 1.0 / 1024; }
 
-void expect_close(const Tensor& got, const Tensor& want, DType type, const char* what) {
+void expect_a_step_apart(const Tensor& got, const Tensor& want, DType type, const char* what) {
   ASSERT_EQ(got.dtype(), type) << what;
   ASSERT_TRUE(got.size() == want.size()) << what;
   std::vector<double> a(static_cast<size_t>(got.numel())), b(a.size());
@@ -88,19 +88,20 @@ TEST(HalfProducts, OpsAndTheirGradientsAreThoseOfF32RoundedOnce) {
     const Tensor x = leaf(values({9, 20})), w = leaf(values({12, 20})), b = leaf(values({12})), g = values({9, 12});
     const Tensor x32 = leaf(wide(x)), w32 = leaf(wide(w)), b32 = leaf(wide(b));
     const Tensor y = linear(x, w, b), y32 = linear(x32, w32, b32);
-    expect_close(y, y32, type, "linear");
+    expect_a_step_apart(y, y32, type, "linear");
     backward(y, g);
     backward(y32, wide(g));
-    expect_close(grad_of(x), grad_of(x32), type, "gradient of the input");
-    expect_close(grad_of(w), grad_of(w32), type, "gradient of the weight");
-    expect_close(grad_of(b), grad_of(b32), type, "gradient of the bias");
+    expect_a_step_apart(grad_of(x), grad_of(x32), type, "gradient of the input");
+    expect_a_step_apart(grad_of(w), grad_of(w32), type, "gradient of the weight");
+    expect_a_step_apart(grad_of(b), grad_of(b32), type, "gradient of the bias");
     NoGrad off;
     const Tensor batch = values({3, 4, 6}), other = values({3, 5, 6});
-    expect_close(matmul(batch, other, false, true), matmul(wide(batch), wide(other), false, true), type, "batch");
+    expect_a_step_apart(matmul(batch, other, false, true), matmul(wide(batch), wide(other), false, true), type,
+                        "batch");
     const Tensor turned = transpose(batch, -1, -2), every_other = slice(other, 2, 0, 6, 2);
     const Tensor thin = values({3, 4, 2}), matrix = values({3, 7});
-    expect_close(matmul(turned, thin), matmul(wide(turned), wide(thin)), type, "turned");
-    expect_close(matmul(every_other, matrix), matmul(wide(every_other), wide(matrix)), type, "strided");
+    expect_a_step_apart(matmul(turned, thin), matmul(wide(turned), wide(thin)), type, "turned");
+    expect_a_step_apart(matmul(every_other, matrix), matmul(wide(every_other), wide(matrix)), type, "strided");
   }
 }
 
@@ -129,19 +130,19 @@ TEST(HalfProducts, ConvolutionsAndTheirGradientsAreThoseOfF32RoundedOnce) {
       const Tensor x = leaf(values(c.x)), w = leaf(values(c.w)), b = c.bias ? leaf(values({c.w[0]})) : Tensor();
       const Tensor x32 = wide_leaf(x), w32 = wide_leaf(w), b32 = wide_leaf(b);
       const Tensor y = conv2d(x, w, b, c.o), y32 = conv2d(x32, w32, b32, c.o), g = values(y.size());
-      expect_close(y, y32, type, "conv2d");
+      expect_a_step_apart(y, y32, type, "conv2d");
       backward(y, g);
       backward(y32, wide(g));
-      expect_close(grad_of(x), grad_of(x32), type, "gradient of the input");
-      expect_close(grad_of(w), grad_of(w32), type, "gradient of the weight");
-      if (c.bias) expect_close(grad_of(b), grad_of(b32), type, "gradient of the bias");
+      expect_a_step_apart(grad_of(x), grad_of(x32), type, "gradient of the input");
+      expect_a_step_apart(grad_of(w), grad_of(w32), type, "gradient of the weight");
+      if (c.bias) expect_a_step_apart(grad_of(b), grad_of(b32), type, "gradient of the bias");
     }
 }
 
 TEST(HalfProducts, OfTwoTypesAreThoseOfF32) {
   const Tensor x = cast(rand({4, 8}, DType::f32), DType::bf16), w = rand({3, 8}, DType::f32);
   const NoGrad off;
-  expect_close(linear(x, w, {}), linear(cast(x, DType::f32), w, {}), DType::bf16, "bf16 by f32");
+  expect_a_step_apart(linear(x, w, {}), linear(cast(x, DType::f32), w, {}), DType::bf16, "bf16 by f32");
   EXPECT_EQ(linear(x, cast(w, DType::f16), {}).dtype(), DType::f32);
 }
 
