@@ -386,7 +386,7 @@ const std::vector<Plant>& plants() {
       {"KeepPerThread", true, OwnerKind::variable, "per_thread"},
       {"AddHookEachTime", true, OwnerKind::tensor_hook, "plant.scale"},
       {"KeepInOp", true, OwnerKind::variable, "workspaces_of_op"},
-      {"GrowAGradient", true, OwnerKind::gradient, "plant.gain"},
+      {"GrowAGradient", true, OwnerKind::gradient, "plant.gain", "graph"},
       {"KeepAndUse", true, OwnerKind::layer, "PlantLayer", "", true},
       {"HookKeeps", true, OwnerKind::hook, "forward hook of the layer 'plant'"},
       {"BackwardHookKeeps", true, OwnerKind::hook, "backward hook of the layer 'plant'"},
