@@ -34,8 +34,9 @@ venv=$here/build/venv
 if ! "$venv/bin/python" -c 'import onnxruntime, numpy, onnx' >/dev/null 2>&1; then
   tenon_say "Making a Python environment in build/venv with ONNX Runtime, which judges exported models."
   rm -rf "$venv"
+  wanted=(onnxruntime numpy 'onnx<1.23')
   if ! python3 -m venv "$venv" </dev/null >&2 ||
-    ! "$venv/bin/pip" install -q --disable-pip-version-check --no-input onnxruntime numpy 'onnx<1.23' </dev/null >&2; then
+    ! "$venv/bin/pip" install -q --disable-pip-version-check --no-input "${wanted[@]}" </dev/null >&2; then
     tenon_say "ONNX Runtime could not be installed: the tests that need it will be skipped."
     rm -rf "$venv"
   fi

@@ -1,4 +1,4 @@
-# Twenty architectures of torchvision with random weights, exported to ONNX, and what a step of theirs has for gradients.
+# Twenty architectures of torchvision with random weights, exported to ONNX, and what gradients a step of theirs has.
 import io
 import json
 import os
