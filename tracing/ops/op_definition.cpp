@@ -205,7 +205,10 @@ Finding op_definition(const std::string& wanted) {
     fact("saves_outputs", "gradient reads outputs", places_of(op.saves.outputs));
   }
   fact("autocast", "under autocast", amp_text(op));
-  fact("halves", "f16 and bf16", op.widens && !op.info.own_halves ? "in f32, and back" : "as they are");
+  fact("halves", "f16 and bf16",
+       !op.widens           ? "as they are"
+       : op.info.own_halves ? "bf16 by the processor where it can, else in f32, and back"
+                            : "in f32, and back");
   fact("writes", "writes into inputs", places_of(op.writes));
   fact("onnx", "ONNX", *op.info.onnx ? op.info.onnx : op.decompose ? "by its decomposition" : "none of its meaning");
   fact("kernels", "kernels", kernels_of(op));

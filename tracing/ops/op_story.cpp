@@ -148,7 +148,7 @@ class Story {
       add("dispatch",
           fmt::format("under autocast this op works {}", def_->amp == Amp::low ? "in the low type" : "in f32"), -1, -1,
           op_.seq);
-    if (def_ && def_->widens)
+    if (def_ && def_->widens && !def_->info.own_halves)
       add("dispatch", "f16 and bf16 would be computed in f32 and rounded back", -1, -1, op_.seq);
     for (int o : op_.outputs) {
       if (o < 0) continue;
