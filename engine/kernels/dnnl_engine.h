@@ -1,5 +1,9 @@
 #pragma once
+#include <map>
+#include <memory>
+#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <shared_mutex>
 #include <string>
 
 #include "core/error.h"
@@ -25,5 +29,33 @@ auto dnnl_guarded(const char* what, const F& f) {
         e.status == dnnl_out_of_memory ? "use a smaller batch" : "");
   }
 }
+
+/// Primitives that stand ready, by the sizes that they are for. Several threads may ask; one makes what is missing.
+template <class Key, class Ready>
+class ReadyOnes {
+ public:
+  explicit ReadyOnes(size_t most) : most_(most) {}
+  /// `full` is called where there are so many that all go.
+  template <class Make, class Full>
+  std::shared_ptr<const Ready> get(const Key& key, const Make& make, const Full& full) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = ready_.find(key); found != ready_.end()) return found->second;
+    }
+    const std::lock_guard lock(mutex_);
+    if (const auto found = ready_.find(key); found != ready_.end()) return found->second;
+    if (ready_.size() >= most_) ready_.clear(), full();
+    return ready_.emplace(key, make(key)).first->second;
+  }
+  template <class Make>
+  std::shared_ptr<const Ready> get(const Key& key, const Make& make) {
+    return get(key, make, [] {});
+  }
+
+ private:
+  const size_t most_;
+  std::shared_mutex mutex_;
+  std::map<Key, std::shared_ptr<const Ready>> ready_;
+};
 
 }  // namespace tenon::kernels

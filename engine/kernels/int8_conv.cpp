@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <unordered_map>
 
 #include "core/parallel.h"
@@ -76,8 +74,7 @@ struct Int8Conv::Impl {
   std::vector<int8_t> plain;
   std::vector<int32_t> bias;
   std::vector<float> scale;
-  std::mutex mutex;
-  std::map<ConvSizes, std::shared_ptr<const Ready>> ready;
+  ReadyOnes<ConvSizes, Ready> ready{64};
   std::vector<memory> packed;  ///< in each layout that some sizes want
 
   memory packed_as(const memory::desc& wanted) {
@@ -105,14 +102,6 @@ struct Int8Conv::Impl {
     return r;
   }
 
-  std::shared_ptr<const Ready> ready_for(const ConvSizes& s) {
-    constexpr size_t kMost = 64;
-    const std::lock_guard lock(mutex);
-    if (const auto found = ready.find(s); found != ready.end()) return found->second;
-    if (ready.size() >= kMost) ready.clear();
-    return ready.emplace(s, make(s)).first->second;
-  }
-
   void run(const ConvSizes& s, const uint8_t* x, void* y) {
     if (shape.zero != 0 && (s.top || s.left || s.bottom || s.right)) {
       ConvSizes wide = s;
@@ -123,7 +112,7 @@ struct Int8Conv::Impl {
       return run(wide, padded.data(), y);
     }
     dnnl_guarded("convolution of integers", [&] {
-      const auto r = ready_for(s);
+      const auto r = ready.get(s, [&](const ConvSizes& sizes) { return make(sizes); });
       const Scratch<uint8_t> scratch(static_cast<int64_t>(r->scratch.get_size()));
       const memory b({{shape.oc}, Type::s32, Tag::x}, dnnl_engine(), bias.data());
       r->primitive.execute(dnnl_stream(), {{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<uint8_t*>(x))},

@@ -1,10 +1,7 @@
 #include "engine/kernels/packed_conv.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <vector>
 
 #include "core/parallel.h"
@@ -42,8 +39,7 @@ struct PackedConv::Impl {
   };
   Form form;
   const float *plain, *bias;
-  std::shared_mutex mutex;
-  std::map<ConvSizes, std::shared_ptr<const Ready>> ready;
+  ReadyOnes<ConvSizes, Ready> ready{64};
   std::vector<memory> packed;              ///< in each layout that some sizes want
   std::optional<PackedProduct> one_pixel;  ///< of kernels of one pixel, for an image of one
 
@@ -77,21 +73,9 @@ struct PackedConv::Impl {
     return r;
   }
 
-  std::shared_ptr<const Ready> ready_for(const ConvSizes& s) {
-    constexpr size_t kMost = 64;
-    {
-      const std::shared_lock lock(mutex);
-      if (const auto found = ready.find(s); found != ready.end()) return found->second;
-    }
-    const std::lock_guard lock(mutex);
-    if (const auto found = ready.find(s); found != ready.end()) return found->second;
-    if (ready.size() >= kMost) ready.clear();
-    return ready.emplace(s, make(s)).first->second;
-  }
-
   void piece(const ConvSizes& s, const float* x, float* y) {
     dnnl_guarded("convolution", [&] {
-      const auto r = ready_for(s);
+      const auto r = ready.get(s, [&](const ConvSizes& sizes) { return make(sizes); });
       const Scratch<char> scratch(static_cast<int64_t>(r->scratch.get_size()));
       std::unordered_map<int, memory> args{{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
                                            {DNNL_ARG_WEIGHTS, r->weights},

@@ -1,9 +1,7 @@
 #include "engine/kernels/packed_product.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
-#include <shared_mutex>
 #include <tuple>
 #include <vector>
 
@@ -47,8 +45,8 @@ struct PackedProduct::Impl {
   int64_t k, n;
   bool turned;
   const float *plain, *bias;
-  std::shared_mutex mutex;
-  std::map<Piece, std::shared_ptr<const Ready>> ready;
+  std::mutex mutex;  ///< of the panels
+  ReadyOnes<Piece, Ready> ready{256};
   std::vector<std::tuple<int64_t, int64_t, memory>> packed;  ///< of which columns, in each layout that is wanted
 
   std::vector<float> panels;  ///< of kPanel columns, for one row
@@ -85,21 +83,10 @@ struct PackedProduct::Impl {
     return r;
   }
 
-  std::shared_ptr<const Ready> ready_for(const Piece& piece) {
-    constexpr size_t kMost = 256;
-    {
-      const std::shared_lock lock(mutex);
-      if (const auto found = ready.find(piece); found != ready.end()) return found->second;
-    }
-    const std::lock_guard lock(mutex);
-    if (const auto found = ready.find(piece); found != ready.end()) return found->second;
-    if (ready.size() >= kMost) ready.clear(), packed.clear();
-    return ready.emplace(piece, make(piece)).first->second;
-  }
-
   void run(int64_t rows, int64_t first, int64_t count, const float* x, float* y) {
     dnnl_guarded("product", [&] {
-      const auto r = ready_for({rows, first, count});
+      const auto r = ready.get(
+          {rows, first, count}, [&](const Piece& piece) { return make(piece); }, [&] { packed.clear(); });
       const Scratch<char> scratch(static_cast<int64_t>(r->scratch.get_size()));
       std::unordered_map<int, memory> args{{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
                                            {DNNL_ARG_WEIGHTS, r->weights},
