@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/train/memory_growth.h"
+
 namespace tenon::projects {
 namespace {
 using Clock = std::chrono::steady_clock;
@@ -12,6 +14,12 @@ constexpr auto kMetricsEvery = std::chrono::milliseconds(250);
 constexpr auto kRetryEvery = std::chrono::seconds(2);
 constexpr int kRetryShare = 4;  // a try may write all that is free: it takes at most a fifth of the time
 constexpr int kCheckpointsWaiting = 3;
+
+int64_t tensor_bytes(const Checkpoint& c) {
+  size_t all = 0;
+  for (const auto& [name, t] : c.tensors) all += t.nbytes();
+  return static_cast<int64_t>(all);
+}
 }  // namespace
 
 struct Recorder::Job {
@@ -19,6 +27,7 @@ struct Recorder::Job {
   std::vector<WatchHit> hits;  ///< go before everything else: of steps that are not in the file yet they are no harm
   std::vector<MetricRow> metrics;  ///< go in the same transaction as a checkpoint, before anything else
   std::vector<WatchCost> watch_costs;
+  AwaitingWrite awaiting;  ///< of the state, and before it: it goes first
   Checkpoint state;
   nlohmann::json best;
   double seconds = 0;
@@ -76,6 +85,7 @@ void Recorder::checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json 
                           std::optional<Project::ChangedRecipe> changed) {
   Job job;
   job.kind = Job::checkpoint;
+  job.awaiting = AwaitingWrite(tensor_bytes(checkpoint));
   job.state = std::move(checkpoint);
   job.seconds = seconds;
   job.best = std::move(best);

@@ -24,7 +24,7 @@ void RunDriver::Impl::watch_growth(std::vector<WatchHit>& hits) {
     for (const Watch& w : watches->watches())
       if (w.subject == WatchSubject::memory) return;
   if (!growth) growth = std::make_unique<GrowthWatch>(session->steps_per_epoch());
-  const double now = growth->take(pool_stats().live_bytes);
+  const double now = growth->take(live_bytes_of_training());
   const bool grows = now > 0, begins = grows && !grew;
   grew = grows;
   if (!begins) return;

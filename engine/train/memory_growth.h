@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tenon {
@@ -25,17 +26,34 @@ MemoryGrowth growth_of(const std::vector<int64_t>& live);
 inline constexpr int64_t kLeastGrowthSteps = 8;
 
 // Note [Growth of a whole run]
-// The live memory of a process goes up and down with batches that are ready, with states that are written, with what a
-// window looks at. So what is kept has to have grown by twice what usually stands above it, and in looks one after the
-// other; where it grows by less, more steps are looked at together, 4,096 at most.
+// The live memory of a process goes up and down with batches that are ready and with what a window looks at. So what is
+// kept has to have grown by twice what usually stands above it, and in looks one after the other; where it grows by
+// less, more steps are looked at together, 4,096 at most. What grows by a few large pieces is a queue that fills: what
+// is kept has to stay within a fifth of its growth of a straight line. States that wait for the disk are left out: they
+// are as many as the disk is slow.
+
+/// Bytes of a state that waits to be written, for as long as this lives. To be let go of before the state is.
+class AwaitingWrite {
+ public:
+  AwaitingWrite() = default;
+  explicit AwaitingWrite(int64_t bytes);
+  AwaitingWrite(AwaitingWrite&& o) noexcept : bytes_(std::exchange(o.bytes_, 0)) {}
+  AwaitingWrite& operator=(AwaitingWrite&& o) noexcept;
+  ~AwaitingWrite();
+
+ private:
+  int64_t bytes_ = 0;
+};
+/// The live bytes of the pool without those of states that wait to be written. Thread-safe.
+int64_t live_bytes_of_training();
 
 /// Whether the memory of a run goes on growing while it trains: looked at over its last two epochs, 64 steps at least,
 /// so that what is filled once an epoch has been. A step costs it next to nothing.
 class GrowthWatch {
  public:
   explicit GrowthWatch(int64_t steps_per_epoch);
-  /// What is live at the end of a step. The result is the growth in bytes a step; 0 while there is none that goes on,
-  /// or too few steps were seen.
+  /// What is live at the end of a step (live_bytes_of_training). The result is the growth in bytes a step; 0 while
+  /// there is none that goes on, or too few steps were seen.
   double take(int64_t live_bytes);
   double bytes_a_step() const { return growth_; }
 

@@ -195,7 +195,7 @@ void WatchList::on_step_end(const StepResult& r) {
     if (l.subject == WatchSubject::gradient && r.loss_scale != 1) l.of.divide(r.loss_scale);
     l.before.reset();
   }
-  if (growth_) growth_->take(pool_stats().live_bytes);
+  if (growth_) growth_->take(live_bytes_of_training());
   const auto metrics = step_metrics(r, scaled_);
   for (size_t i = 0; i < watches_.size(); ++i)
     if (states_[i].due) judge(i, metrics, r.step);
