@@ -20,6 +20,7 @@
 #include "engine/formats/tensor_difference.h"
 #include "engine/formats/torch/file.h"
 #include "engine/nn/module.h"
+#include "engine/train/metric.h"
 #include "engine/train/session.h"
 #include "projects/gguf_export.h"
 #include "projects/graph_exports.h"
@@ -138,8 +139,7 @@ bool stopped_early(const RunInfo& run) { return run.status == "finished" && !run
 std::string status_text(const RunInfo& run) { return stopped_early(run) ? "stopped early" : run.status; }
 
 std::string metric_text(const std::string& name, double value) {
-  std::string words = name;
-  std::replace(words.begin(), words.end(), '_', ' ');
+  const std::string words = metric_words(name);
   return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value)
                                     : fmt::format("{} {:.4f}", words, value);
 }

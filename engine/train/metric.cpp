@@ -129,7 +129,8 @@ const bool registered_metric[] = {
                      true,
                      {"segmentation"},
                      {"segmentation"},
-                     [](const TaskView& t) -> Made { return std::make_unique<MeanIou>(t.classes); }}),
+                     [](const TaskView& t) -> Made { return std::make_unique<MeanIou>(t.classes); },
+                     "mean IoU"}),
     register_metric({"nats_per_byte",
                      "loss for each byte of the text",
                      false,
@@ -147,7 +148,8 @@ const bool registered_metric[] = {
                      true,
                      {"binary"},
                      {"binary"},
-                     [](const TaskView&) -> Made { return std::make_unique<Auc>(); }}),
+                     [](const TaskView&) -> Made { return std::make_unique<Auc>(); },
+                     "AUC"}),
 };
 
 }  // namespace
@@ -161,6 +163,15 @@ int better(const std::string& recorded) {
   for (const MetricDef& d : metrics())
     if (d.name == name) return d.higher_is_better ? 1 : -1;
   return 0;
+}
+
+std::string metric_words(const std::string& recorded) {
+  const std::string split = recorded.starts_with("test_") ? "test " : "", name = recorded.substr(split.size());
+  for (const MetricDef& d : metrics())
+    if (d.name == name && !d.words.empty()) return split + d.words;
+  std::string words = recorded;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 }  // namespace tenon

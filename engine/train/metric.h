@@ -67,6 +67,7 @@ struct MetricDef {
   std::vector<std::string> tasks;    ///< that it makes sense for
   std::vector<std::string> decides;  ///< tasks whose best checkpoint it decides; the loss decides the others'
   std::unique_ptr<Meter> (*make)(const TaskView&);
+  std::string words = {};  ///< its name as it is written in a text; empty: the name, with spaces
 };
 bool register_metric(MetricDef def, Place place = Place::current());
 /// Sorted by name.
@@ -74,5 +75,7 @@ const Registry<MetricDef>& metrics();
 /// Which values of what a run records ("loss", "test_accuracy") are better; 0 where neither are (a rate, a norm): 1
 /// high ones, -1 low ones.
 int better(const std::string& recorded);
+/// What a run records as it is written in a text: "test mean IoU" of "test_mean_iou".
+std::string metric_words(const std::string& recorded);
 
 }  // namespace tenon

@@ -115,7 +115,9 @@ TEST(Shrink, channels_that_give_nothing_go_without_a_difference) {
   EXPECT_LT(item(amax(abs(sub(whole(x), other(x))))), 1e-5);
   EXPECT_GT(item(amax(abs(whole(x)))), 1e-2);
   for (const ShrinkRow& r : small.rows)
-    if (r.channels > 0) EXPECT_EQ(r.channels_after, r.layer == "head" ? 5 : r.channels / 2) << r.layer;
+    if (r.channels > 0) {
+      EXPECT_EQ(r.channels_after, r.layer == "head" ? 5 : r.channels / 2) << r.layer;
+    }
   EXPECT_EQ(small.parameters(), whole.module->parameter_count());
   EXPECT_EQ(small.parameters_after(), other.module->parameter_count());
   EXPECT_LT(small.flops_after(), small.flops() / 2);
@@ -127,9 +129,13 @@ TEST(Shrink, the_channels_of_least_weight_go_and_named_ones_alone) {
   const auto named = [](const std::string& l) { return l == "fc" || l == "stem"; };
   const Shrunk small = shrink(spec, whole.module->state_dict(), {.amount = 0.25, .named = named});
   for (const ShrinkRow& r : small.rows) {
-    if (r.layer == "fc") EXPECT_EQ(r.channels_after, 12);
-    if (r.layer == "stem") EXPECT_EQ(r.kept, "goes together with back, which is not named");
-    if (r.layer == "inner") EXPECT_EQ(r.kept, "not named");
+    if (r.layer == "fc") {
+      EXPECT_EQ(r.channels_after, 12);
+    } else if (r.layer == "stem") {
+      EXPECT_EQ(r.kept, "goes together with back, which is not named");
+    } else if (r.layer == "inner") {
+      EXPECT_EQ(r.kept, "not named");
+    }
   }
   for (const auto& [name, t] : small.tensors) {
     if (name != "fc.weight") continue;

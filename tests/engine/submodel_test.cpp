@@ -312,7 +312,9 @@ TEST(SharedWeights, channels_and_ranks_stay) {
   module.initialize(1);
   const Shrunk two = factor(m, module.state_dict(), {.energy = 0.3});
   for (const ShrinkRow& r : two.rows)
-    if (r.layer == "layer.0.conv1") EXPECT_EQ(r.kept, "layer.1.conv1 shares its weights");
+    if (r.layer == "layer.0.conv1") {
+      EXPECT_EQ(r.kept, "layer.1.conv1 shares its weights");
+    }
   EXPECT_NE(two.model.find("layer.2.conv1.down"), nullptr);
   EXPECT_EQ(faults(two.model), "");
 }

@@ -184,5 +184,52 @@ TEST_F(SubModelEdits, an_instance_is_a_node_with_ports) {
   EXPECT_TRUE(scene.overlaps().empty()) << scene.overlaps().front();
 }
 
+TEST_F(SubModelEdits, wires_end_at_the_ports_of_an_instance) {
+  ModelSpec m = m_.spec();  // fc's value and stem's come in, at a port each
+  for (const char* n : {"act", "sum"}) {
+    m.find(n)->name = std::string("block.") + n;
+    for (WireSpec& w : m.wires)
+      for (std::string* end : {&w.from, &w.to})
+        if (*end == n) *end = std::string("block.") + n;
+  }
+  m_.set_spec(m, 2);
+  choose_group("block");
+  ASSERT_TRUE(m_.make_submodel("Block")) << m_.why();
+  m_.open_groups(false);
+  for (const bool by_hand : {false, true}) {
+    if (by_hand) {
+      m_.choose("head");
+      ASSERT_TRUE(m_.move_selected(8, 0));
+    }
+    const Scene& scene = m_.frame({900, 900});
+    const auto port_at = [&](const std::string& layer, int port) {
+      for (const auto& t : scene.targets())
+        if (t.hit.kind == BuilderModel::input_port &&
+            t.hit.id == BuilderModel::port_id(m_.spec().find(layer) - m_.spec().layers.data(), port))
+          return t.box.x + t.box.w / 2;
+      return -1.f;
+    };
+    const GroupLayout& picture = m_.layout().picture();
+    int seen = 0;
+    for (size_t w = 0; w < m_.spec().wires.size(); ++w) {
+      const WireSpec& wire = m_.spec().wires[w];
+      if (!wire.to.starts_with("block.") || picture.last[w] < 0) continue;
+      const Point end = m_.to_canvas(picture.pieces[static_cast<size_t>(picture.last[w])].points.back());
+      EXPECT_NEAR(end.x, port_at(wire.to, wire.to_port), 0.6f) << wire.to << " " << wire.to_port << " " << by_hand;
+      ++seen;
+    }
+    EXPECT_EQ(seen, 2);
+    EXPECT_NE(port_at("block.act", 0), port_at("block.sum", 1));
+  }
+}
+
+TEST_F(SubModelEdits, an_instance_of_a_name_with_a_number_has_a_number_behind_it) {
+  m_.choose("act");
+  ASSERT_TRUE(m_.make_submodel("Act64")) << m_.why();
+  EXPECT_EQ(m_.spec().submodels.at(0).instances, (std::vector<std::string>{"act64_1"}));
+  ASSERT_TRUE(m_.insert_submodel("Act64")) << m_.why();
+  EXPECT_EQ(m_.spec().submodels.at(0).instances, (std::vector<std::string>{"act64_1", "act64_2"}));
+}
+
 }  // namespace
 }  // namespace tenon::views

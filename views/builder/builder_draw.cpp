@@ -102,7 +102,7 @@ void BuilderModel::draw_titles(Scene& scene) const {
     const Box b = to_canvas(f.box);
     if (!seen(b) || b.w < 30 || b.h < 16) continue;
     const bool near = zoom_ >= kWordsZoom;
-    const SubModelSpec* of = submodel_of(spec_, instance_filling(spec_, layout_.tree().path(f.node)));
+    const SubModelSpec* of = submodel_of(spec_, layout_.instance_at(f.node));
     const std::string text = "▾ " + layout_.short_title(f) + (of ? " · " + of->name : "");
     const float h = near ? 18.f : 14.f;
     const Box chip{b.x + (near ? 6.f : 2.f), b.y + (near ? 4.f * std::min(zoom_ * 1.4f, 1.f) : 1.f),
@@ -345,7 +345,7 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
   if (flops > 0) tip += "\n" + tr("{} a batch of {}", format_flops(flops), batch_);
   if (heat_.shown()) tip += "\n" + tr(heat_title(heat_.what)) + ": " + heat_.text(heat_of(c));
   if (errors) tip += "\n" + tr("{} errors", errors);
-  const std::string path = instance_filling(spec_, layout_.tree().path(c.node));
+  const std::string path = layout_.instance_at(c.node);
   const SubModelSpec* of = submodel_of(spec_, path);
   const std::string owner = of ? shared_instance(spec_, path) : std::string();
   if (of)

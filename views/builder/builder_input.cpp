@@ -163,8 +163,8 @@ void BuilderModel::drop_wire(float x, float y) {
     connect_ends(
         wire_from_, wire_port_,
         ends_at(spec_.layers[static_cast<size_t>(hit.id / kMostPorts)].name, static_cast<int>(hit.id % kMostPorts)));
-  } else if (hit.kind == group && !instance_filling(spec_, layout_.tree().path(static_cast<int>(hit.id))).empty()) {
-    const std::string scope = instance_filling(spec_, layout_.tree().path(static_cast<int>(hit.id)));
+  } else if (hit.kind == group && !layout_.instance_at(static_cast<int>(hit.id)).empty()) {
+    const std::string scope = layout_.instance_at(static_cast<int>(hit.id));
     const ScopePorts ports = ports_of(spec_, scope);
     const std::vector<ScopePort>* to = ports.inputs.empty() ? nullptr : &ports.inputs.front();
     for (const auto& input : ports.inputs)

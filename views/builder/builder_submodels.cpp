@@ -122,8 +122,7 @@ std::string BuilderModel::folded_instance(const std::string& layer) const {
   const int cell = layout_.cell_of_layer(index_of(layer));
   if (cell < 0) return {};
   const GroupLayout::Cell& c = layout_.picture().cells[static_cast<size_t>(cell)];
-  const std::string path = layout_.layer_of(c) >= 0 ? std::string() : layout_.tree().path(c.node);
-  return instance_filling(spec_, path);
+  return layout_.instance_at(c.node);
 }
 
 std::vector<WireSpec> BuilderModel::ends_at(const std::string& layer, int port) const {

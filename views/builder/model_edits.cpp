@@ -238,7 +238,7 @@ ModelSpec with_part(ModelSpec spec, const std::string& text, const std::string& 
   const std::string scope = common_scope(names);
   const bool clash = std::any_of(names.begin(), names.end(), [&](const std::string& n) { return spec.find(n); });
   std::map<std::string, std::string> to;
-  if (clash && !scope.empty() && names.size() > 1) {
+  if (clash && !scope.empty() && (names.size() > 1 || submodel_of(spec, scope))) {
     const std::string now = next_free(scope, [&](const std::string& s) { return taken(spec, s); });
     for (const std::string& n : names) to[n] = now + n.substr(scope.size());
   } else {

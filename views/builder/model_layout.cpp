@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 
+#include "engine/spec/submodel.h"
 #include "views/graph/wire_router.h"
 
 namespace tenon::views {
@@ -75,8 +75,30 @@ void ModelLayout::show(const ModelSpec& spec, bool anew) {
     graph_.wires.push_back({from->second, w.from_port, to->second, w.to_port});
   }
   tree_ = ScopeTree(items);
+  if (!spec.submodels.empty()) find_ports(index);
   if (anew) fold_at_first();
   lay_out();
+}
+
+std::string ModelLayout::instance_at(int node) const {
+  return tree_.at(node).leaf() || tree_.at(node).repeats ? std::string() : instance_filling(spec_, tree_.path(node));
+}
+
+void ModelLayout::find_ports(const std::unordered_map<std::string, int>& index) {
+  for (size_t n = 1; n < tree_.nodes().size(); ++n) {
+    const std::string scope = instance_at(static_cast<int>(n));
+    if (scope.empty()) continue;
+    const ScopePorts ports = ports_of(spec_, scope);
+    GroupedGraph::Ports& to = graph_.ports[static_cast<int>(n)];
+    const auto put = [&](std::map<std::pair<int, int>, int>& ends, const ScopePort& p, int number) {
+      if (const auto i = index.find(scope + "." + p.layer); i != index.end()) ends[{i->second, p.port}] = number;
+    };
+    for (const auto& input : ports.inputs) {
+      for (const ScopePort& p : input) put(to.in, p, to.inputs);
+      ++to.inputs;
+    }
+    for (const ScopePort& p : ports.outputs) put(to.out, p, to.outputs++);
+  }
 }
 
 /// As many levels of groups are open as make no more boxes than read well.
@@ -302,6 +324,18 @@ void ModelLayout::show_moved(const ModelSpec& spec) {
 }
 
 /// Wires between boxes that a person placed. A folded group has its wires in the middle of its edges.
+std::pair<int, int> ModelLayout::port_of(const GroupLayout::Cell& cell, const GroupedGraph::Wire& wire,
+                                         bool into) const {
+  if (layer_of(cell) >= 0) {
+    const auto& item = graph_.items[static_cast<size_t>(into ? wire.to : wire.from)];
+    return into ? std::pair{wire.to_port, item.inputs} : std::pair{wire.from_port, item.outputs};
+  }
+  const int own = into ? graph_.port_into(cell.node, wire) : graph_.port_out_of(cell.node, wire);
+  if (own < 0) return {0, 1};
+  const GroupedGraph::Ports& all = graph_.ports.at(cell.node);
+  return {own, into ? all.inputs : all.outputs};
+}
+
 void ModelLayout::route(const GroupLayout* before) {
   std::vector<Box> boxes;
   for (const auto& c : picture_.cells) boxes.push_back(c.box);
@@ -313,20 +347,18 @@ void ModelLayout::route(const GroupLayout* before) {
     const int a = cell_of_layer(wire.from), b = cell_of_layer(wire.to);
     if (a < 0 || b < 0 || a == b) continue;
     const auto &from = picture_.cells[static_cast<size_t>(a)], &to = picture_.cells[static_cast<size_t>(b)];
-    const bool from_layer = layer_of(from) >= 0, to_layer = layer_of(to) >= 0;
-    const auto [found, added] = known.try_emplace({a, from_layer ? wire.from_port : 0, b, to_layer ? wire.to_port : 0},
-                                                  static_cast<int>(picture_.pieces.size()));
+    const auto [out, outs] = port_of(from, wire, false);
+    const auto [in, ins] = port_of(to, wire, true);
+    const auto [found, added] = known.try_emplace({a, out, b, in}, static_cast<int>(picture_.pieces.size()));
     picture_.last[w] = found->second;
     if (!added) continue;
-    const auto &out = graph_.items[static_cast<size_t>(wire.from)], &in = graph_.items[static_cast<size_t>(wire.to)];
     if (before && before->last[w] >= 0 && same_box(before->cells[static_cast<size_t>(a)].box, from.box) &&
         same_box(before->cells[static_cast<size_t>(b)].box, to.box)) {
       picture_.pieces.push_back({-1, static_cast<int>(w), before->pieces[static_cast<size_t>(before->last[w])].points});
       continue;
     }
-    const Point p{from.box.x + port_at(from.box.w, from_layer ? wire.from_port : 0, from_layer ? out.outputs : 1),
-                  from.box.bottom()},
-        q{to.box.x + port_at(to.box.w, to_layer ? wire.to_port : 0, to_layer ? in.inputs : 1), to.box.y};
+    const Point p{from.box.x + port_at(from.box.w, out, outs), from.box.bottom()},
+        q{to.box.x + port_at(to.box.w, in, ins), to.box.y};
     picture_.pieces.push_back({-1, static_cast<int>(w), router.route(p, q)});
   }
 }

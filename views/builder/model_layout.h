@@ -2,6 +2,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/spec/model_spec.h"
@@ -34,6 +36,8 @@ class ModelLayout {
   /// The layers below a node of the tree, in the order of the model.
   std::vector<int> layers_below(int node) const;
   int node_of(const std::string& path) const;  ///< the group of that path; -1: there is none
+  /// The instance of a sub-model that a node of the tree is; empty: of none.
+  std::string instance_at(int node) const;
   /// "layer3.1", and of a row of groups built alike "blocks.0 … 3".
   std::string title(int node) const;
   /// A layer's name without what the frame round it says already.
@@ -64,6 +68,9 @@ class ModelLayout {
   void lay_out_by_hand(const GroupLayout* before = nullptr);
   Box box_by_hand(int node) const;
   void route(const GroupLayout* before);
+  void find_ports(const std::unordered_map<std::string, int>& layers);
+  /// Where a wire meets a cell: which of its ports, and how many it has.
+  std::pair<int, int> port_of(const GroupLayout::Cell& cell, const GroupedGraph::Wire& wire, bool into) const;
 
   ModelSpec spec_;
   ScopeTree tree_;

@@ -45,10 +45,11 @@ std::string fault_of_name(const ModelSpec& spec, const std::string& name) {
   return {};
 }
 
+/// The next instance has the next number: of Block64 they are block64_1, block64_2.
 std::string scope_word(const std::string& name) {
   std::string word;
   for (const char c : lower(name)) word += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return word;
+  return std::isdigit(static_cast<unsigned char>(word.back())) ? word + "_1" : word;
 }
 
 }  // namespace

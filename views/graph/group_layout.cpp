@@ -11,6 +11,23 @@ float port_at(float width, int port, int count) {
   return width * static_cast<float>(port + 1) / static_cast<float>(std::max(count, port + 1) + 1);
 }
 
+namespace {
+int port_of(const std::map<int, GroupedGraph::Ports>& all, int node,
+            std::map<std::pair<int, int>, int> GroupedGraph::Ports::*side, std::pair<int, int> end) {
+  const auto scope = all.find(node);
+  if (scope == all.end()) return -1;
+  const auto port = (scope->second.*side).find(end);
+  return port == (scope->second.*side).end() ? -1 : port->second;
+}
+}  // namespace
+
+int GroupedGraph::port_into(int node, const Wire& wire) const {
+  return port_of(ports, node, &Ports::in, {wire.to, wire.to_port});
+}
+int GroupedGraph::port_out_of(int node, const Wire& wire) const {
+  return port_of(ports, node, &Ports::out, {wire.from, wire.from_port});
+}
+
 bool is_group(const ScopeTree& tree, int node) {
   if (node <= ScopeTree::kRoot || tree.at(node).leaf() || tree.at(node).items < 2) return false;
   const int parent = tree.at(node).parent;
@@ -140,8 +157,9 @@ class Builder {
     const auto [found, added] = nets_.try_emplace({wire.from, wire.from_port}, static_cast<int>(nets_.size()));
     const int net = found->second;
     if (added) sources_.push_back({wire.from, wire.from_port});
-    const bool to_item = tree_.at(level(to_level).units[static_cast<size_t>(to)].node).leaf();
-    int port = to_item ? wire.to_port : -1, above = depth(from_level), below = depth(to_level);
+    const int to_node = level(to_level).units[static_cast<size_t>(to)].node;
+    int port = tree_.at(to_node).leaf() ? wire.to_port : g_.port_into(to_node, wire), above = depth(from_level),
+        below = depth(to_level);
     std::pair<int, int>& end = ends_[static_cast<size_t>(w)];
     while (from_level != to_level) {
       if (above >= below) {
@@ -173,9 +191,11 @@ class Builder {
     for (const Level::Edge& e : at.edges) {
       const Level::Unit &from = at.units[static_cast<size_t>(e.from)], &to = at.units[static_cast<size_t>(e.to)];
       const bool from_item = from.node >= 0 && tree_.at(from.node).leaf();
+      const int own = from.node >= 0 && !from_item && from.level < 0 ? port_out_of(from.node, e.net) : -1;
       graph.edges.push_back({e.from,
                              from.node < 0 ? 0
                              : from_item   ? source_port(e.net)
+                             : own >= 0    ? own
                                            : from.out.at(e.net),
                              e.to,
                              to.node < 0   ? 0
@@ -185,6 +205,10 @@ class Builder {
     LayeredOptions options = options_;
     if (!root) options.least_height *= 1.5f;
     at.layout = layered_layout(graph, options);
+  }
+  int port_out_of(int node, int net) const {
+    const auto& [item, port] = sources_[static_cast<size_t>(net)];
+    return g_.port_out_of(node, {item, port, -1, 0});
   }
   int source_port(int net) const { return sources_[static_cast<size_t>(net)].second; }
 
@@ -205,8 +229,11 @@ class Builder {
       for (int p = 0; p < item.outputs; ++p) n.out.push_back(port_at(n.w, p, item.outputs));
       return n;
     }
-    const int ins = static_cast<int>(u.in.size()), outs = static_cast<int>(u.out.size());
     if (u.level < 0) {
+      const auto own = g_.ports.find(u.node);
+      const bool owns = own != g_.ports.end();
+      const int ins = std::max(owns ? own->second.inputs : 0, static_cast<int>(u.in.size())),
+                outs = std::max(owns ? own->second.outputs : 0, static_cast<int>(u.out.size()));
       n.w = g_.folded_w, n.h = g_.folded_h;
       for (int p = 0; p < ins; ++p) n.in.push_back(port_at(n.w, p, ins));
       for (int p = 0; p < outs; ++p) n.out.push_back(port_at(n.w, p, outs));

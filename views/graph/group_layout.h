@@ -1,5 +1,7 @@
 #pragma once
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "views/graph/layered_layout.h"
@@ -16,9 +18,19 @@ struct GroupedGraph {
   struct Wire {
     int from = 0, from_port = 0, to = 0, to_port = 0;  ///< items
   };
+  /// Ports that a scope shows as long as it is not open: which one stands for a port of an item in it.
+  struct Ports {
+    int inputs = 0, outputs = 0;
+    std::map<std::pair<int, int>, int> in, out;  ///< by item and its port
+  };
   std::vector<Item> items;  ///< as many as the tree has
   std::vector<Wire> wires;
+  std::map<int, Ports> ports;  ///< by node of the tree; other scopes have a port for each value that crosses their edge
   float folded_w = 0, folded_h = 0;  ///< of a scope that is not open
+
+  /// The port of a scope that a wire leads into, or out of; -1: the scope has none of its own.
+  int port_into(int node, const Wire& wire) const;
+  int port_out_of(int node, const Wire& wire) const;
 };
 
 /// Where the ports of a box stand, from its left edge: spread over its width.

@@ -10,6 +10,7 @@
 #include "core/version.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/versions.h"
+#include "engine/train/metric.h"
 #include "projects/finish.h"
 #include "projects/versions.h"
 #include "views/report/html_page.h"
@@ -40,8 +41,7 @@ void tell_summary(HtmlPage& page, const RunReport& r) {
                      fmt::format("{} steps in {}", format_grouped(r.run.steps), format_seconds(r.run.seconds)));
   facts.emplace_back("Test loss", format_value(e.loss));
   for (const Judgement& j : e.judgements) {
-    std::string title = "test " + j.name;
-    std::replace(title.begin(), title.end(), '_', ' ');
+    std::string title = metric_words("test_" + j.name);
     title[0] = 'T';
     facts.emplace_back(title, format_metric(j.name, j.value));
   }

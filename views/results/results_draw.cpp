@@ -117,18 +117,20 @@ void ResultsModel::draw_losses(Scene& scene, Box box) const {
   scene.text({box.x, box.y, box.w, kCaption}, tr("Loss of the samples"), Ink::text, Face::body);
   const Box area{box.x + 44, box.y + kCaption + 4, box.w - 48, box.h - kCaption - 26};
   if (area.w < 60 || area.h < 30 || results_->predictions.empty()) return;
-  double top = 0;
+  double low = HUGE_VAL, top = 0;
   int64_t bad = 0;
   for (const auto& p : results_->predictions)
     if (std::isfinite(p.loss))
-      top = std::max(top, p.loss);
+      low = std::min(low, p.loss), top = std::max(top, p.loss);
     else
       ++bad;
   if (!(top > 0)) top = 1;
+  if (low < top / 2 || low == top) low = 0;  // from nothing on, unless all of them are far from it
+  const auto edge = [&](int i) { return low + (top - low) * i / kBins; };
   std::vector<int64_t> counts(kBins, 0);
   for (const auto& p : results_->predictions)
     if (std::isfinite(p.loss))
-      ++counts[static_cast<size_t>(std::clamp(static_cast<int>(p.loss / top * kBins), 0, kBins - 1))];
+      ++counts[static_cast<size_t>(std::clamp(static_cast<int>((p.loss - low) / (top - low) * kBins), 0, kBins - 1))];
   const auto most = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
   const float each = area.w / kBins;
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::line);
@@ -140,10 +142,10 @@ void ResultsModel::draw_losses(Scene& scene, Box box) const {
     const Box bar{area.x + each * static_cast<float>(i) + 1, area.bottom() - h, each - 2, h};
     scene.rect(bar, Ink::series1, 0.8f);
     scene.target({bar.x, area.y, bar.w, area.h}, {}, Cursor::arrow,
-                 tr("{} samples with a loss from {} to {}", format_grouped(c), format_value(top * i / kBins),
-                    format_value(top * (i + 1) / kBins)));
+                 tr("{} samples with a loss from {} to {}", format_grouped(c), format_value(edge(i)),
+                    format_value(edge(i + 1))));
   }
-  scene.text({area.x, area.bottom() + 3, 60, 16}, "0", Ink::secondary, Face::mono_small);
+  scene.text({area.x, area.bottom() + 3, 60, 16}, low == 0 ? "0" : format_value(low), Ink::secondary, Face::mono_small);
   scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, format_value(top), Ink::secondary, Face::mono_small,
              Align::right);
   scene.text({box.x - 8, area.y - 8, 46, 16}, format_count(most), Ink::secondary, Face::mono_small, Align::right);

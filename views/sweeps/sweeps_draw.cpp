@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/number.h"
+#include "engine/train/metric.h"
 #include "projects/sweep.h"
 #include "views/shared/axis.h"
 #include "views/shared/format.h"
@@ -20,10 +21,6 @@ using projects::TrialInfo;
 namespace {
 constexpr float kEdge = 12, kTitle = 24, kLeft = 58, kBottom = 20;
 
-std::string words(std::string text) {
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
 bool ended(const TrialInfo& t) { return t.state != "open" && std::isfinite(t.value); }
 /// Where a value stands on its key's axis: the ends of the axis are the first and the last value.
 float axis_place(const SearchKey& k, const std::string& value) {
@@ -74,7 +71,7 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
       range_.hi > range_.lo ? 0.08 * (range_.hi - range_.lo) : std::max(std::fabs(range_.hi) * 0.1, 1e-3);
   const Range r{range_.lo - margin, range_.hi + margin};
   const TrialInfo* first = best();
-  const std::string title = tr("Best {} so far", words(plan_->metric));
+  const std::string title = tr("Best {} so far", metric_words(plan_->metric));
   const float wide = std::min(text_width(title) + 8, box.w * 0.5f), room = box.w * 0.5f - wide - 12;
   scene.text({box.x + 2, box.y, wide, kTitle - 4}, title);
   const bool pruned =
@@ -214,7 +211,7 @@ void SweepsModel::draw_keys(Scene& scene, Box box) {
   const Range& r = range_;
   xs.push_back(area.right());
   const bool any = best_ != 0;
-  draw_axis(scene, xs.back(), area, words(plan_->metric), any ? format_metric(plan_->metric, r.lo) : "",
+  draw_axis(scene, xs.back(), area, metric_words(plan_->metric), any ? format_metric(plan_->metric, r.lo) : "",
             any ? format_metric(plan_->metric, r.hi) : "", width);
   // Those behind first: the best, and what is selected, lie on top.
   std::vector<const TrialInfo*> order;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "engine/train/metric.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
@@ -30,8 +31,7 @@ std::string quantity_title(const std::string& q) {
   if (q == "samples_per_second" || q == "tokens_per_second") return tr("Throughput");
   if (q == "live_bytes" || q == "memory_bytes") return tr("Live memory");
   if (q == "peak_bytes") return tr("Peak memory");
-  std::string t = q;
-  std::replace(t.begin(), t.end(), '_', ' ');
+  std::string t = metric_words(q);
   if (!t.empty()) t[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(t[0])));
   return t;
 }

@@ -103,9 +103,9 @@ QWidget* WalkView::make_tables(QWidget* parent) {
   line->addWidget(alive_text_);
   box->addLayout(line);
   split->addWidget(right);
-  split->setStretchFactor(0, 2);
-  split->setStretchFactor(1, 3);
-  split->setSizes({420, 640});
+  split->setStretchFactor(0, 1);
+  split->setStretchFactor(1, 1);
+  split->setSizes({560, 560});
   return split;
 }
 

@@ -76,19 +76,19 @@ void WeightsView::build() {
   list_->setAccessibleName(tr("Tensors of the model and of the file"));
   list_->on_select = [this](const Selection& s) { bench_.select(s); };
   box->addWidget(list_, 1);
-  auto* below = new ViewBar(page);
-  row_ = new ElidedLabel({}, below);
+  below_ = new ViewBar(page);
+  row_ = new ElidedLabel({}, below_);
   row_->setObjectName("weights.row");
   set_style(row_, "voice", "small");
-  below->add(row_, 1);
-  target_ = new QComboBox(below);
+  below_->add(row_, 1);
+  target_ = new QComboBox(below_);
   target_->setObjectName("weights.target");
   target_->setAccessibleName(tr("Tensor of the model that it goes to"));
   target_->setMinimumWidth(160);
   target_->setPlaceholderText(tr("none of the model"));
   connect(target_, &QComboBox::activated, this, &WeightsView::send);
-  below->add(target_, 1);
-  box->addWidget(below);
+  below_->add(target_, 1);
+  box->addWidget(below_);
   connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &WeightsView::refresh_row);
   set_content(page);
 }
@@ -254,6 +254,7 @@ void WeightsView::refresh_row() {
   target_->clear();
   const bool any = source_ >= 0 && bench_.has_project() && !bench_.project()->read_only();
   target_->setVisible(any);
+  below_->setVisible(any || !model_.from().empty());
   if (!any) {
     row_->set_text(model_.from().empty() ? QString()
                                          : tr("%1 · choose a row to send its tensor to another one of the model")

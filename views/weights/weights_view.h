@@ -40,6 +40,7 @@ class WeightsView : public View {
   std::string read_of_;  ///< what the table was made of; empty: it is to be made anew
   TableList* list_;
   ElidedLabel *said_, *row_;
+  ViewBar* below_;
   QComboBox* target_;
   QToolButton *seed_, *use_rule_;
   std::vector<std::pair<const char*, QPointer<QWidget>>> editors_;
