@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "core/error.h"
@@ -20,35 +23,61 @@ bool is_wav_name(const std::string& name) {
 
 /// At one rate, cut in the middle or with silence on both sides.
 void read_sound(const std::string& path, int64_t rate, int64_t length, float* to) {
-  const Sound sound = resampled(parse_wav(read_file(path), path), rate);
+  Sound sound;
+  try {
+    sound = resampled(parse_wav(read_file(path), path), rate);
+  } catch (const Error& e) {
+    throw with_way_out(e, "sounds");
+  }
   const auto n = static_cast<int64_t>(sound.samples.size());
   std::fill(to, to + length, 0.0f);
   const int64_t from = std::max<int64_t>(0, (n - length) / 2), at = std::max<int64_t>(0, (length - n) / 2);
   std::copy_n(sound.samples.begin() + from, std::min(n, length), to + at);
 }
 
-/// What rates and lengths the files have; from the headers of all would take long, so of the first ones.
+void leave_out_unreadable_sounds(std::vector<ClassFile>& files, std::vector<Remark>& remarks) {
+  std::vector<BadFile> bad;
+  for (size_t i = 0; i < files.size(); ++i) try {
+      (void)sound_header(files[i].path);
+    } catch (const Error& e) {
+      bad.push_back({i, e.message()});
+    }
+  leave_out_bad(files, bad, "sounds", remarks);
+}
+
+/// What rates and lengths the files have, by their headers.
 void tell_sounds(const std::vector<ClassFile>& files, int64_t rate, int64_t length, std::vector<Remark>& remarks) {
-  constexpr size_t kLookedAt = 32;
-  int64_t other = 0, cut = 0, filled = 0, looked = 0;
+  int64_t cut = 0, filled = 0;
+  std::map<int64_t, int64_t> others;  // files by their rate
+  Remark torn{Remark::Kind::warning, "cut_short", {}};
   for (const auto& f : files) {
-    if (static_cast<size_t>(looked) == kLookedAt) break;
-    const Sound sound = parse_wav(read_file(f.path), f.path);
-    const auto n = static_cast<int64_t>(static_cast<double>(sound.samples.size()) * static_cast<double>(rate) /
+    SoundHeader sound;
+    try {
+      sound = sound_header(f.path);
+    } catch (const Error& e) {
+      throw with_way_out(e, "sounds");
+    }
+    const auto n = static_cast<int64_t>(static_cast<double>(sound.samples) * static_cast<double>(rate) /
                                         static_cast<double>(sound.rate));
-    other += sound.rate != rate;
+    if (sound.rate != rate) ++others[sound.rate];
+    if (sound.cut_short) torn.add({f.path, {}});
     cut += n > length;
     filled += n < length;
-    ++looked;
   }
+  std::string rates;
+  for (const auto& [other, n] : others) rates += fmt::format("{}{} at {}", rates.empty() ? "" : ", ", n, other);
   remarks.push_back({Remark::Kind::assumed,
                      "reading",
-                     "Sounds are read at " + std::to_string(rate) + " samples a second and " + std::to_string(length) +
-                         " samples long; of the first " + std::to_string(looked) + " " + std::to_string(other) +
-                         " have another rate, " + std::to_string(cut) + " are cut, " + std::to_string(filled) +
-                         " are filled up with silence",
+                     fmt::format("Sounds are read at {} samples a second and {} samples long; of {} files {} another "
+                                 "rate{}, {} are cut, {} are filled up with silence",
+                                 rate, length, files.size(), rates.empty() ? "none has" : "some have",
+                                 rates.empty() ? "" : " (" + rates + ")", cut, filled),
                      {},
                      0});
+  if (torn.count == 0) return;
+  torn.text = fmt::format("{} sounds end before the length that their headers state: the rest is taken for silence",
+                          torn.count);
+  remarks.push_back(std::move(torn));
 }
 
 /// Tones that rise, fall or stay, in noise: something to begin with.
@@ -100,7 +129,9 @@ Split open_audio_folder(const Options& o, const AttrValues& v) {
   const int64_t rate = v.integer("rate"), length = v.integer("length");
   FileKind sounds{is_wav_name, "WAV", "sounds end in .wav", {1, length}, {}, {}};
   sounds.read = [rate, length](const std::string& path, float* to) { read_sound(path, rate, length, to); };
-  sounds.look = [rate, length](std::vector<ClassFile>& files, std::vector<Remark>& remarks) {
+  sounds.look = [rate, length, leave_out = v.text("unreadable") == "leave-out"](std::vector<ClassFile>& files,
+                                                                                std::vector<Remark>& remarks) {
+    if (leave_out) leave_out_unreadable_sounds(files, remarks);
     tell_sounds(files, rate, length, remarks);
   };
   return open_class_folders(o.dir, sounds, split_rule(v));
@@ -109,7 +140,8 @@ Split open_audio_folder(const Options& o, const AttrValues& v) {
 std::vector<AttrDef> audio_folder_attrs() {
   std::vector<AttrDef> list = {
       {"rate", int64_t{16000}, 100, 384000, "sounds are resampled to this", {}, "samples a second"},
-      {"length", int64_t{16000}, 1, 1 << 24, "sounds are cut or filled up with silence to this", {}, "samples"}};
+      {"length", int64_t{16000}, 1, 1 << 24, "sounds are cut or filled up with silence to this", {}, "samples"},
+      unreadable_attr("sounds")};
   const std::vector<AttrDef> split = split_attrs();
   list.insert(list.end(), split.begin(), split.end());
   return list;

@@ -115,6 +115,32 @@ void tell_empty_classes(const std::vector<ClassFile>& files, const std::vector<s
 
 }  // namespace
 
+AttrDef unreadable_attr(const std::string& what) {
+  return {"unreadable",
+          std::string("stop"),
+          0,
+          0,
+          "what is done about " + what + " that cannot be read; to leave them out all are looked at once",
+          {"stop", "leave-out"}};
+}
+
+void leave_out_bad(std::vector<ClassFile>& files, const std::vector<BadFile>& bad, const std::string& what,
+                   std::vector<Remark>& remarks) {
+  if (bad.empty()) return;
+  if (bad.size() == files.size()) throw Error(fmt::format("none of the {} can be read: {}", what, bad.front().why));
+  Remark r{Remark::Kind::warning, "unreadable", {}};
+  for (const BadFile& b : bad) r.add({files[b.index].path, {}});
+  r.text =
+      fmt::format("{} of {} {} cannot be read and are left out ({})", bad.size(), files.size(), what, bad.front().why);
+  remarks.push_back(std::move(r));
+  for (auto b = bad.rbegin(); b != bad.rend(); ++b) files.erase(files.begin() + static_cast<int64_t>(b->index));
+}
+
+Error with_way_out(const Error& e, const std::string& what) {
+  const std::string leave = "leave " + what + " out that cannot be read: data.unreadable = leave-out";
+  return Error(e.message(), e.hint().empty() ? leave : e.hint() + ", or " + leave, e.kind());
+}
+
 bool has_class_folders(const std::string& dir, bool (*is)(const std::string& name)) {
   constexpr int kLookedAt = 200;  // files: a large folder of something else is not gone through
   std::error_code ec;

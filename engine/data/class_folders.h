@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "engine/data/dataset.h"
 #include "engine/data/split_rule.h"
 
@@ -47,6 +48,19 @@ struct FileKind {
   /// Looks at the files that were found, may take some out, and remarks it. Called once for each split of the files.
   std::function<void(std::vector<ClassFile>& files, std::vector<Remark>& remarks)> look;
 };
+/// A file that cannot be read, by its place among others, with the reason.
+struct BadFile {
+  size_t index;
+  std::string why;
+};
+/// What is done about these: data.unreadable.
+AttrDef unreadable_attr(const std::string& what);
+/// Takes bad files out and remarks it; `what`: "images". Throws Error where none is left.
+void leave_out_bad(std::vector<ClassFile>& files, const std::vector<BadFile>& bad, const std::string& what,
+                   std::vector<Remark>& remarks);
+/// The same error, with the way to go on without such a file.
+Error with_way_out(const Error& e, const std::string& what);
+
 /// Whether files of a kind lie in folders below `dir`, as open_class_folders() wants them. It looks at the first ones.
 bool has_class_folders(const std::string& dir, bool (*is)(const std::string& name));
 

@@ -50,6 +50,7 @@ void from_inks(Image& image, const std::vector<uint8_t>& inks, int64_t channels,
 }
 
 /// libjpeg leaves by longjmp: nothing with a destructor may live between setjmp and there but what the caller owns.
+/// Of no channels only the size is read.
 bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, std::vector<uint8_t>& inks, bool& upside_down,
                  JpegFailure& failure, bool& too_large) {
   jpeg_decompress_struct jpeg{};
@@ -74,10 +75,10 @@ bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, std::ve
   jpeg_read_header(&jpeg, TRUE);
   image.height = jpeg.image_height;
   image.width = jpeg.image_width;
-  if (image.height > kMost / std::max<int64_t>(1, image.width)) {
-    too_large = true;
+  too_large = image.height > kMost / std::max<int64_t>(1, image.width);
+  if (too_large || channels == 0) {
     jpeg_destroy_decompress(&jpeg);
-    return false;
+    return !too_large;
   }
   const bool four = jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK;
   upside_down = jpeg.saw_Adobe_marker;
@@ -96,6 +97,7 @@ bool decode_jpeg(std::string_view bytes, int64_t channels, Image& image, std::ve
   return true;
 }
 
+/// Of no channels only the size is read.
 Image read_png(std::string_view bytes, const std::string& name, int64_t channels) {
   png_image png;
   std::memset(&png, 0, sizeof png);
@@ -107,6 +109,7 @@ Image read_png(std::string_view bytes, const std::string& name, int64_t channels
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()))
     throw Error(name + " is damaged: " + png.message);
   check_image_size(png.height, png.width, name);
+  if (channels == 0) return {png.height, png.width, 0, {}};
   // libpng would lay colours on black as light, where every other format is laid on it by its numbers.
   const bool clear = png.format & PNG_FORMAT_FLAG_ALPHA;
   png.format = clear ? PNG_FORMAT_RGBA : channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
@@ -166,8 +169,14 @@ const std::vector<ImageFormat>& image_formats() {
        {".jpg", ".jpeg"},
        "libjpeg-dev",
        [](std::string_view b) { return b.starts_with("\xff\xd8"); },
-       read_jpeg},
-      {"PNG", {".png"}, "libpng-dev", [](std::string_view b) { return b.starts_with("\x89PNG\r\n\x1a\n"); }, read_png},
+       read_jpeg,
+       true},
+      {"PNG",
+       {".png"},
+       "libpng-dev",
+       [](std::string_view b) { return b.starts_with("\x89PNG\r\n\x1a\n"); },
+       read_png,
+       true},
       {"BMP", {".bmp"}, "nothing", [](std::string_view b) { return b.starts_with("BM"); }, read_bmp},
       {"GIF", {".gif"}, "libgif-dev", [](std::string_view b) { return b.starts_with("GIF8"); }, kReadGif},
       {"WebP", {".webp"}, "libwebp-dev", is_webp, kReadWebp},
@@ -225,6 +234,14 @@ Image parse_image(std::string_view bytes, const std::string& name, int64_t chann
 }
 
 Image read_image(const std::string& path, int64_t channels) { return parse_image(read_file(path), path, channels); }
+
+ImageSize size_of_image(const std::string& path) {
+  const std::string bytes = read_file(path);
+  const auto of = [](const Image& image) { return ImageSize{image.height, image.width}; };
+  for (const ImageFormat& f : image_formats())
+    if (f.sizes && f.is(bytes)) return of(f.read(bytes, path, 0));
+  return of(parse_image(bytes, path, 1));
+}
 
 std::vector<BadImage> bad_images(const std::vector<std::string>& paths) {
   Sha256 names;

@@ -19,6 +19,11 @@ struct Image {
 /// more than 2^26 pixels, before memory for them is taken. What is clear lies on black.
 Image parse_image(std::string_view bytes, const std::string& name, int64_t channels);
 Image read_image(const std::string& path, int64_t channels);
+struct ImageSize {
+  int64_t height = 0, width = 0;
+};
+/// From its header, where its format has one that a library reads by itself. Throws as read_image().
+ImageSize size_of_image(const std::string& path);
 /// Those that cannot be read, with the reason, in order. Decodes every file; the answer is kept while the program runs
 /// and the files are the same.
 struct BadImage {

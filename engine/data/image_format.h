@@ -15,6 +15,7 @@ struct ImageFormat {
   bool (*is)(std::string_view bytes);
   /// Null: this build is without the package.
   Image (*read)(std::string_view bytes, const std::string& name, int64_t channels);
+  bool sizes = false;  ///< of 0 channels it reads the size alone
 };
 const std::vector<ImageFormat>& image_formats();
 /// parse_image() with formats of one's own.

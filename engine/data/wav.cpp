@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <numbers>
 #include <numeric>
 
@@ -61,37 +63,72 @@ double sinc(double x) {
   return std::abs(x) < 1e-12 ? 1 : std::sin(p) / p;
 }
 
-}  // namespace
-
-Sound parse_wav(std::string_view b, const std::string& name) {
-  if (b.size() < 12 || !b.starts_with("RIFF") || b.substr(8, 4) != "WAVE")
-    throw Error(name + " is no WAV file: it does not begin with RIFF and WAVE");
+/// Where a file's sound lies.
+struct WavPlace {
   WavFormat format;
-  for (size_t at = 12; at + 8 <= b.size();) {
-    const std::string_view id = b.substr(at, 4);
-    uint64_t size = little(b, at + 4, 4);
-    const uint64_t rest = b.size() - at - 8;
-    const std::string_view chunk = b.substr(at + 8, std::min(size, rest));
-    if (id == "fmt ") format = parse_format(chunk, name);
+  uint64_t at = 0, frames = 0;
+  bool cut_short = false;
+};
+
+/// `part` gives so many bytes from a place on, as far as the file of `all` bytes has them.
+WavPlace find_sound(uint64_t all, const std::string& name,
+                    const std::function<std::string_view(uint64_t at, uint64_t bytes)>& part) {
+  const std::string_view first = part(0, 12);
+  if (first.size() < 12 || !first.starts_with("RIFF") || first.substr(8, 4) != "WAVE")
+    throw Error(name + " is no WAV file: it does not begin with RIFF and WAVE");
+  constexpr uint64_t kFormatBytes = 64, kStreamed = 0x7fff0000;  // a length from there on stands for "not known yet"
+  WavPlace place;
+  for (uint64_t at = 12; at + 8 <= all;) {
+    const std::string head(part(at, 8));
+    const std::string_view id = std::string_view(head).substr(0, 4);
+    uint64_t size = little(head, 4, 4);
+    const uint64_t rest = all - at - 8;
+    if (id == "fmt ") place.format = parse_format(part(at + 8, std::min({size, rest, kFormatBytes})), name);
     if (id == "data") {
-      if (format.rate == 0) throw Error(name + " is damaged: its sound comes before its format");
+      const WavFormat& f = place.format;
+      if (f.rate == 0) throw Error(name + " is damaged: its sound comes before its format");
+      place.cut_short = size > rest && size < kStreamed;
       if (size == 0 || size > rest) size = rest;
-      const uint64_t frame = format.channels * format.bits / 8, frames = size / frame;
-      if (frames == 0) throw Error(name + " holds no sound");
-      if (frames > static_cast<uint64_t>(kMostSamples))
-        throw Error(name + " holds " + std::to_string(frames) + " samples; more than 2^28 are not read", "cut it");
-      Sound sound{static_cast<int64_t>(format.rate), std::vector<float>(frames)};
-      for (size_t i = 0; i < frames; ++i) {
-        double sum = 0;
-        for (size_t c = 0; c < format.channels; ++c)
-          sum += value_of(b, at + 8 + i * frame + c * (format.bits / 8), format);
-        sound.samples[i] = static_cast<float>(sum / static_cast<double>(format.channels));
-      }
-      return sound;
+      place.at = at + 8;
+      place.frames = size / (f.channels * f.bits / 8);
+      if (place.frames == 0) throw Error(name + " holds no sound");
+      if (place.frames > static_cast<uint64_t>(kMostSamples))
+        throw Error(name + " holds " + std::to_string(place.frames) + " samples; more than 2^28 are not read",
+                    "cut it");
+      return place;
     }
     at += 8 + size + size % 2;
   }
   throw Error(name + " is damaged: it ends before its sound");
+}
+
+}  // namespace
+
+Sound parse_wav(std::string_view b, const std::string& name) {
+  const auto [f, at, frames, cut_short] =
+      find_sound(b.size(), name, [&](uint64_t from, uint64_t bytes) { return b.substr(from, bytes); });
+  const uint64_t value = f.bits / 8, frame = f.channels * value;
+  Sound sound{static_cast<int64_t>(f.rate), std::vector<float>(frames)};
+  for (size_t i = 0; i < frames; ++i) {
+    double sum = 0;
+    for (size_t c = 0; c < f.channels; ++c) sum += value_of(b, at + i * frame + c * value, f);
+    sound.samples[i] = static_cast<float>(sum / static_cast<double>(f.channels));
+  }
+  return sound;
+}
+
+SoundHeader sound_header(const std::string& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) throw Error(path + ": cannot be opened");
+  const auto all = static_cast<uint64_t>(in.tellg());
+  std::string buffer;
+  const WavPlace place = find_sound(all, path, [&](uint64_t at, uint64_t bytes) {
+    buffer.assign(at < all ? std::min(bytes, all - at) : 0, '\0');
+    in.seekg(static_cast<std::streamoff>(at));
+    if (!in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()))) throw Error(path + ": cannot be read");
+    return std::string_view(buffer);
+  });
+  return {static_cast<int64_t>(place.format.rate), static_cast<int64_t>(place.frames), place.cut_short};
 }
 
 std::string wav_bytes(const Sound& sound) {

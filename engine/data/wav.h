@@ -16,6 +16,13 @@ struct Sound {
 /// that is 0 or beyond the end of the file, as programs write that stream, means all that follows. Throws Error naming
 /// `name` for other bytes, for packed sound, and for more than 2^28 samples.
 Sound parse_wav(std::string_view bytes, const std::string& name);
+/// What the header of a WAV file tells.
+struct SoundHeader {
+  int64_t rate = 0, samples = 0;
+  bool cut_short = false;  ///< the file ends before the length that it states
+};
+/// Of a file, without reading its sound. Throws as parse_wav().
+SoundHeader sound_header(const std::string& path);
 /// The same in memory: PCM of 16 bits. Values beyond 1 are cut.
 std::string wav_bytes(const Sound& sound);
 

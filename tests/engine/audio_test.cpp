@@ -67,6 +67,30 @@ TEST(Wav, SaysWhatIsWrong) {
   EXPECT_SAYS(error_of([] { parse_wav(wav(1, 0, 16, "abcd"), "a.wav"); }), "0 channels");
 }
 
+TEST(Wav, AHeaderIsReadWithoutItsSound) {
+  Folder dir;
+  const std::string good = wav(1, 2, 16, std::string(400, '\1'), 22050);
+  const auto header = [&](const std::string& bytes) {
+    write(dir.file("a.wav"), bytes);
+    return sound_header(dir.file("a.wav"));
+  };
+  EXPECT_EQ(header(good).rate, 22050);
+  EXPECT_EQ(header(good).samples, 100);
+  EXPECT_FALSE(header(good).cut_short);
+  EXPECT_TRUE(header(good.substr(0, 244)).cut_short);
+  EXPECT_EQ(header(good.substr(0, 244)).samples, 50);
+  std::string streamed = good;
+  streamed.replace(40, 4, put(0xffffffff, 4));
+  EXPECT_FALSE(header(streamed).cut_short) << "its length was not known when it was written";
+  EXPECT_EQ(header(streamed).samples, 100);
+  for (size_t n = 0; n < 46; ++n) {
+    EXPECT_NE(error_of([&] { header(good.substr(0, n)); }), "") << n;
+    EXPECT_EQ(error_of([&] { header(good.substr(0, n)); }),
+              error_of([&] { parse_wav(good.substr(0, n), dir.file("a.wav")); }))
+        << n;
+  }
+}
+
 TEST(Wav, AnotherRateKeepsWhatIsHeardAndLosesTheRest) {
   for (const auto& [from, to] : {std::pair<I, I>{44100, 16000}, {8000, 16000}, {48000, 16000}, {16000, 22050}}) {
     const Sound out = resampled(sine(440, from, from / 2), to), want = sine(440, to, to / 2);
@@ -95,7 +119,17 @@ TEST(AudioFolder, SoundsAreCutFilledAndAtOneRate) {
     EXPECT_GT(*std::max_element(x + 400, x + 600), 0.4f) << "the middle is there, row " << row;
   }
   write(dir.file("high/9.wav"), "no sound");
-  EXPECT_SAYS(error_of([&] { open_dataset("audio-folder", {.dir = dir.str()}); }), "high/9.wav is no WAV file");
+  const std::string e = error_of([&] { open_dataset("audio-folder", {.dir = dir.str()}); });
+  EXPECT_SAYS(e, "high/9.wav is no WAV file");
+  EXPECT_SAYS(e, "data.unreadable = leave-out");
+  const std::string torn = wav(1, 1, 16, std::string(4000, '\1'));
+  write(dir.file("high/8.wav"), torn.substr(0, 3000));
+  const Split rest =
+      open_dataset("audio-folder", {.dir = dir.str(), .attrs = {{"unreadable", std::string("leave-out")}}});
+  EXPECT_SAYS(lines_of(rest.remarks), "sounds cannot be read and are left out (");
+  EXPECT_SAYS(lines_of(rest.remarks), "1 sounds end before the length that their headers state");
+  EXPECT_SAYS(lines_of(rest.remarks), "8.wav");
+  EXPECT_SAYS(lines_of(rest.remarks), " at 8000)");
 }
 
 TEST(LogMel, ATonesBandGrowsWithItsPitch) {

@@ -208,5 +208,20 @@ TEST(OwnImages, WhatIsPassedOverAndOneClassAreTold) {
   EXPECT_SAYS(lines, "there is one folder, so one class (cats)");
 }
 
+TEST(OwnImages, HowTheyAreScaledIsTold) {
+  Folder dir;
+  const auto image = [](int64_t h, int64_t w) {
+    return png_bytes({h, w, 3, std::vector<uint8_t>(static_cast<size_t>(3 * h * w), 90)});
+  };
+  for (int i = 0; i < 6; ++i) write(dir.file("a/" + std::to_string(i) + ".png"), image(32, 32));
+  for (int i = 0; i < 6; ++i) write(dir.file("b/" + std::to_string(i) + ".png"), image(32, 32));
+  EXPECT_EQ(lines_of(open_dataset("image-folder", {.dir = dir.str()}).remarks).find("scaled"), std::string::npos);
+  write(dir.file("b/7.png"), image(16, 20));
+  write(dir.file("b/8.png"), image(64, 300));
+  EXPECT_SAYS(lines_of(open_dataset("image-folder", {.dir = dir.str()}).remarks),
+              "Images are scaled to cover 32x32 (height x width) and cut in the middle; the 14 that were looked at are "
+              "16x20 to 64x300, 1 are enlarged, more than half of 1 is cut off");
+}
+
 }  // namespace
 }  // namespace tenon::data
