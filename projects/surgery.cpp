@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "engine/formats/python/reader.h"
 #include "engine/model/layer_sizes.h"
+#include "engine/spec/layer_edits.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/project.h"
@@ -112,19 +113,58 @@ SurgeryPlan plan_surgery(Project& project, const RunInfo& run, int64_t step, con
   return plan;
 }
 
+namespace {
+Error no_layer(const ModelSpec& model, const std::string& name) {
+  std::vector<std::string> names;
+  for (const LayerSpec& l : model.layers) names.push_back(l.name);
+  return Error::usage(fmt::format("the model has no layer \"{}\"", name), near_names(name, names.data(), names.size()));
+}
+}  // namespace
+
+ModelSpec with_inserted(ModelSpec model, const std::string& behind, const std::string& layer) {
+  const LayerSpec* before = model.find(behind);
+  if (!before) throw no_layer(model, behind);
+  const size_t colon = layer.find(':');
+  const std::string type = layer.substr(colon == layer.npos ? 0 : colon + 1);
+  const LayerInfo* info = find_layer_type(type);
+  if (!info) {
+    std::vector<std::string> names;
+    for (const LayerDef& d : layers()) names.push_back(d.info.type);
+    throw Error::usage(fmt::format("there is no layer type \"{}\"", type),
+                       near_names(type, names.data(), names.size()));
+  }
+  const LayerInfo* of = find_layer_type(before->type);
+  if (info->inputs == 0 || info->outputs == 0 || (of && of->outputs == 0))
+    throw Error::usage(fmt::format("no {} can stand behind {}", type, behind));
+  LayerSpec fresh = new_layer(model, *info);
+  const std::string scope = behind.substr(0, behind.rfind('.') + 1);
+  fresh.name = colon == layer.npos ? free_name(model, scope + fresh.name) : layer.substr(0, colon);
+  if (fresh.name.empty() || model.find(fresh.name))
+    throw Error::usage(fmt::format("\"{}\" is no name for a layer more: {}", fresh.name,
+                                   fresh.name.empty() ? "it is empty" : "a layer has it"));
+  const std::string name = fresh.name;
+  model.layers.insert(model.layers.begin() + (before - model.layers.data()) + 1, std::move(fresh));
+  wire_behind(model, name, behind);
+  return model;
+}
+
+ModelSpec with_removed(const ModelSpec& model, const std::string& name) {
+  const LayerSpec* layer = model.find(name);
+  if (!layer) throw no_layer(model, name);
+  if (layer->type == "Input" || layer->type == "Output")
+    throw Error::usage(fmt::format("{} is an end of the model, which it needs", name));
+  return without_layers(model, {name});
+}
+
 ModelSpec with_layer(const ModelSpec& model, const std::string& place, const std::string& value) {
   const size_t dot = place.rfind('.');
   const std::string name = place.substr(0, dot), attr = dot == place.npos ? "" : place.substr(dot + 1);
   ModelSpec changed = model;
   LayerSpec* layer = dot == place.npos ? nullptr : changed.find(name);
-  if (!layer) {
-    std::vector<std::string> names;
-    for (const LayerSpec& l : model.layers) names.push_back(l.name);
-    throw Error::usage(dot == place.npos ? fmt::format("\"{}\" names no attribute of a layer", place)
-                                         : fmt::format("the model has no layer \"{}\"", name),
-                       dot == place.npos ? "It is written LAYER.ATTRIBUTE=VALUE: fc1.out_features=96"
-                                         : near_names(name, names.data(), names.size()));
-  }
+  if (dot == place.npos)
+    throw Error::usage(fmt::format("\"{}\" names no attribute of a layer", place),
+                       "It is written LAYER.ATTRIBUTE=VALUE: fc1.out_features=96");
+  if (!layer) throw no_layer(model, name);
   if (attr == "off") {
     layer->off = std::get<bool>(parse_attr({"off", false, 0, 0, ""}, value, place));
     return changed;

@@ -36,6 +36,12 @@ RunInfo run_of_step(const Project& project, const RunInfo& run, int64_t step);
 /// goes with it follows (with_channels()). "fc1.off" takes a layer out, or puts it back. Throws Error (usage).
 ModelSpec with_layer(const ModelSpec& model, const std::string& place, const std::string& value);
 
+/// A model with a layer more, "Linear" or "more:Linear" behind the layer `behind`: what read that reads the new one.
+/// Throws Error (usage).
+ModelSpec with_inserted(ModelSpec model, const std::string& behind, const std::string& layer);
+/// A model without a layer: what fed it feeds what it fed. Throws Error (usage).
+ModelSpec with_removed(const ModelSpec& model, const std::string& name);
+
 /// "fc1.out_features 64 → 96, more (Linear) added, act gone, other wires"; empty where both compute the same.
 std::string model_changes(const ModelSpec& before, const ModelSpec& after);
 

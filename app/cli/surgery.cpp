@@ -7,6 +7,8 @@
 
 #include "app/cli/output.h"
 #include "core/error.h"
+#include "engine/model/examine.h"
+#include "engine/spec/submodel.h"
 #include "projects/surgery.h"
 #include "views/shared/surgery_table.h"
 
@@ -23,7 +25,8 @@ nlohmann::json size_json(const std::optional<Shape>& size) {
 /// What is asked for, as it is said to `tenon train`.
 std::string words_again(const Args& args) {
   std::string words;
-  for (const std::string& l : args.all("--layer")) words += " --layer " + l;
+  for (const char* option : {"--insert", "--remove", "--layer"})
+    for (const std::string& said : args.all(option)) words += std::string(" ") + option + " " + said;
   if (args.has("--project-model")) words += " --project-model";
   for (const std::string& s : args.all("--set")) words += " --set '" + s + "'";
   return words;
@@ -34,8 +37,10 @@ int surgery(const Args& args) {
   const RunStep of = pick_run_step(*project, args.words() > 1 ? args.word(1) : "");
   const auto model = asked_model(*project, args, of);
   if (!model)
-    throw Error::usage("what is to change in the model was not said",
-                       "Say --layer fc1.out_features=96, or --project-model for the model that the project has now.");
+    throw Error::usage(
+        "what is to change in the model was not said",
+        "Say --layer fc1.out_features=96, --insert fc1=ReLU or --remove drop1, or --project-model for the model "
+        "that the project has now.");
   use_threads(args);
   catch_interrupts();
   Bar bar("replaying");
@@ -72,6 +77,8 @@ const bool registered_surgery =
                       1,
                       2,
                       {kLayer,
+                       kInsert,
+                       kRemove,
                        kProjectModel,
                        {"--set", "KEY=VALUE", "a key of the recipe, for the branch: init.anew=fc2.*; may be repeated"},
                        {"--all", "", "tensors that stay as they are, too"},
@@ -83,11 +90,16 @@ const bool registered_surgery =
 }  // namespace
 
 std::shared_ptr<const ModelSpec> asked_model(const projects::Project& project, const Args& args, const RunStep& of) {
-  const auto changes = pairs_of(args, "--layer");
-  if (changes.empty() && !args.has("--project-model")) return nullptr;
-  ModelSpec model =
+  const auto changes = pairs_of(args, "--layer"), inserted = pairs_of(args, "--insert");
+  const auto removed = args.all("--remove");
+  if (changes.empty() && inserted.empty() && removed.empty() && !args.has("--project-model")) return nullptr;
+  const ModelSpec before =
       args.has("--project-model") ? project.model() : projects::run_of_step(project, of.run, of.step).model;
+  ModelSpec model = before;
+  for (const auto& [behind, layer] : inserted) model = projects::with_inserted(std::move(model), behind, layer);
+  for (const std::string& name : removed) model = projects::with_removed(model, name);
   for (const auto& [place, value] : changes) model = projects::with_layer(model, place, value);
+  if (!mirror_edits(before, model).empty()) forget_idle_shares(model, examine(model, 1));
   return std::make_shared<const ModelSpec>(std::move(model));
 }
 

@@ -101,8 +101,9 @@ void warn_of_broadcasts(const projects::Project& project, const projects::TrainO
 /// A branch: of which step, and with which model.
 void read_from(const projects::Project& project, const Args& args, projects::TrainOptions& options) {
   if (!args.has("--from")) {
-    if (args.has("--layer") || args.has("--project-model"))
-      throw Error::usage("--layer and --project-model are for a branch", "Name the run and the step: --from RUN@STEP");
+    for (const char* option : {"--layer", "--insert", "--remove", "--project-model"})
+      if (args.has(option))
+        throw Error::usage(fmt::format("{} is for a branch", option), "Name the run and the step: --from RUN@STEP");
     return;
   }
   const RunStep of = pick_run_step(project, args.text("--from"));
@@ -317,6 +318,8 @@ const bool registered_train[] = {
            "then "
            "and --set"},
           kLayer,
+          kInsert,
+          kRemove,
           kProjectModel,
           {"--without-samples", "LIST",
            "training samples that are left out, by rows (96, 120-130) or by where they come from (own.csv, line 7), "

@@ -153,4 +153,9 @@ std::vector<LayerReport> Examiner::examine(const ModelSpec& spec, int64_t batch)
   return reports;
 }
 
+void forget_idle_shares(ModelSpec& spec, const std::vector<LayerReport>& reports) {
+  for (size_t i = 0; i < spec.layers.size(); ++i)
+    if (!reports[i].has_weights && !reports[i].outputs.empty()) spec.layers[i].shares.clear();
+}
+
 }  // namespace tenon

@@ -24,6 +24,9 @@ struct LayerReport {
 /// model.
 std::vector<LayerReport> examine(const ModelSpec& spec, int64_t batch);
 
+/// A layer that came into an instance of a sub-model shares weights only where it has any (mirror_edits).
+void forget_idle_shares(ModelSpec& spec, const std::vector<LayerReport>& reports);
+
 /// The same, of a model that is edited: a layer that was tried with the same inputs before is not tried again, so that
 /// an edit costs what it changes, and blocks that are alike cost one.
 class Examiner {

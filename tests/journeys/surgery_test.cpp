@@ -1,6 +1,7 @@
 // Surgery while it trains, on the command line: a layer wider, another one in between, and what the run says of it.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -76,6 +77,40 @@ TEST_F(SurgeryJourney, the_projects_model_is_given_to_a_run) {
   const Outcome o = tenon({"train", project, "--from", "whole@100", "--project-model", "--run", "given"});
   ASSERT_EQ(o.status, 0) << o.err << text;
   EXPECT_NE(o.out.find("a branch of whole after step 100"), std::string::npos) << o.out;
+}
+
+TEST_F(SurgeryJourney, a_layer_more_changes_nothing_and_one_less_is_gone) {
+  const std::vector<std::string> more = {"--insert", layer + "=layers.more:Linear", "--layer",
+                                         "layers.more.out_features=64"};
+  const auto with = [&](std::vector<std::string> words, const std::vector<std::string>& all) {
+    words.insert(words.end(), all.begin(), all.end());
+    return words;
+  };
+  const Outcome plan = tenon(with({"surgery", project, "whole@100", "--json"}, more));
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  const auto told = plan.json().at(0);
+  EXPECT_TRUE(told.at("keeps_function")) << told.dump();
+  EXPECT_NE(told.at("changes").get<std::string>().find("layers.more (Linear) added"), std::string::npos);
+  const Outcome words = tenon(with({"surgery", project, "whole@100"}, more));
+  EXPECT_NE(words.out.find("--insert " + layer + "=layers.more:Linear --layer layers.more.out_features=64"),
+            std::string::npos)
+      << words.out;
+  ASSERT_EQ(tenon(with({"train", project, "--from", "whole@100", "--run", "deeper"}, more)).status, 0);
+  EXPECT_EQ(tenon({"goto", project, "deeper", "--step", "101", "--tensor", "layers.more.weight"}).status, 0);
+  const Outcome less = tenon({"train", project, "--from", "deeper@110", "--remove", "layers.more", "--run", "less"});
+  ASSERT_EQ(less.status, 0) << less.err;
+  EXPECT_EQ(tenon({"goto", project, "less", "--step", "111", "--tensor", "layers.more.weight"}).status, 2);
+  for (const auto& [option, value, says] :
+       std::vector<std::array<std::string, 3>>{{"--insert", "nolayer=ReLU", "no layer \"nolayer\""},
+                                               {"--insert", layer + "=Relu", "no layer type \"Relu\""},
+                                               {"--insert", layer + "=" + layer + ":ReLU", "a layer has it"},
+                                               {"--insert", "output=ReLU", "can stand behind output"},
+                                               {"--remove", "input", "an end of the model"},
+                                               {"--remove", "nolayer", "no layer \"nolayer\""}}) {
+    const Outcome o = tenon({"surgery", project, "whole@100", option, value});
+    EXPECT_EQ(o.status, 2) << value;
+    EXPECT_NE(o.err.find(says), std::string::npos) << o.err;
+  }
 }
 
 TEST_F(SurgeryJourney, kills_leave_a_branch_that_is_replayed) {

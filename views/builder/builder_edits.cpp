@@ -38,7 +38,7 @@ bool BuilderModel::add_layer(const std::string& type, double x, double y) {
   const LayerInfo* info = find_layer_type(type);
   if (!info) return refuse(tr("There is no layer type {}", type));
   ModelSpec next = spec_;
-  LayerSpec l = edits::new_layer(spec_, *info);
+  LayerSpec l = new_layer(spec_, *info);
   if (layout_.by_hand()) {
     const Point p = layout_.free_place(x, y);
     l.x = p.x;
@@ -83,7 +83,7 @@ bool BuilderModel::insert_layer(const std::string& type) {
   if (!info) return refuse(tr("There is no layer type {}", type));
   if (std::exchange(loose_, false) && index_of(wire_from_) >= 0 && info->inputs > 0) {
     ModelSpec next = spec_;
-    LayerSpec l = edits::new_layer(spec_, *info);
+    LayerSpec l = new_layer(spec_, *info);
     const LayerSpec& from = spec_.layers[static_cast<size_t>(index_of(wire_from_))];
     if (layout_.by_hand()) {
       const Point p = layout_.free_place(from.x, from.y + ModelLayout::kNodeH + 24);
@@ -96,11 +96,11 @@ bool BuilderModel::insert_layer(const std::string& type) {
   if (selected_wire_ >= 0 && info->inputs > 0 && info->outputs > 0) {
     const WireSpec wire = spec_.wires[static_cast<size_t>(selected_wire_)];
     ModelSpec next = spec_;
-    LayerSpec l = edits::new_layer(spec_, *info);
-    l.name = edits::free_name(spec_, scope_of(wire.from, {wire.to}) + l.name);
+    LayerSpec l = new_layer(spec_, *info);
+    l.name = free_name(spec_, scope_of(wire.from, {wire.to}) + l.name);
     if (const int at = index_of(wire.from); at >= 0) insert_at(next, l, spec_.layers[static_cast<size_t>(at)]);
     next.layers.push_back(l);
-    edits::wire_into(next, l.name, wire);
+    wire_into(next, l.name, wire);
     return put_in(tr("Insert {} between {} and {}", type, wire.from, wire.to), std::move(next), l.name);
   }
   const LayerSpec* after = anchor();
@@ -108,17 +108,17 @@ bool BuilderModel::insert_layer(const std::string& type) {
   if (!after || info->inputs == 0 || (before && before->outputs == 0))
     return add_layer(type, after ? after->x + ModelLayout::kNodeW + 52 : 0, after ? after->y : 0);
   ModelSpec next = spec_;
-  LayerSpec l = edits::new_layer(spec_, *info);
+  LayerSpec l = new_layer(spec_, *info);
   std::vector<std::string> readers;
   for (const WireSpec& w : spec_.wires)
     if (w.from == after->name) readers.push_back(w.to);
   std::string scope = scope_of(after->name, readers);
   if (!group_.empty() && scope.starts_with(group_ + ".")) scope = group_.substr(0, group_.rfind('.') + 1);
-  l.name = edits::free_name(spec_, scope + l.name);
+  l.name = free_name(spec_, scope + l.name);
   const std::string behind = after->name;
   insert_at(next, l, *after);
   next.layers.push_back(l);
-  edits::wire_behind(next, l.name, behind);
+  wire_behind(next, l.name, behind);
   return put_in(tr("Insert {} after {}", type, behind), std::move(next), l.name);
 }
 
@@ -150,7 +150,7 @@ bool BuilderModel::remove_selected() {
     return apply(tr("Cut {} → {}", w.from, w.to), std::move(next));
   }
   if (selected_.empty()) return refuse(tr("Nothing is selected"));
-  ModelSpec next = edits::without(spec_, selected_);
+  ModelSpec next = without_layers(spec_, selected_);
   const std::string text =
       selected_.size() == 1 ? tr("Delete {}", *selected_.begin()) : tr("Delete {} layers", selected_.size());
   selected_.clear();

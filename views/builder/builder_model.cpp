@@ -141,10 +141,7 @@ bool BuilderModel::apply(const std::string& text, ModelSpec next) {
   for (const auto& [name, others] : mirror_edits(spec_, next)) {
     said_ = others == 1 ? tr("{} changed: its other instance, too", name)
                         : tr("{} changed: its {} other instances, too", name, others);
-    // A layer that came into an instance shares weights where it has any.
-    const std::vector<LayerReport> reports = examiner_.examine(next, batch_);
-    for (size_t i = 0; i < next.layers.size(); ++i)
-      if (!reports[i].has_weights && !reports[i].outputs.empty()) next.layers[i].shares.clear();
+    forget_idle_shares(next, examiner_.examine(next, batch_));
   }
   edits_.resize(done_);
   edits_.push_back({text, spec_, next});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/spec/layer_edits.h"
 #include "engine/spec/model_spec.h"
 
 namespace tenon::views {
@@ -11,16 +12,6 @@ namespace tenon::views {
 /// Edits of a model as values: each makes another model of one. Names are of layers.
 namespace edits {
 
-/// "conv2d", "conv2d2" ...: a name that no layer has.
-std::string free_name(const ModelSpec& spec, const std::string& wanted);
-LayerSpec new_layer(const ModelSpec& spec, const LayerInfo& info);
-/// A layer behind another one, in the place of whose readers it is read; of a layer without inputs or outputs, only
-/// what it can have is wired.
-void wire_behind(ModelSpec& spec, const std::string& name, const std::string& behind);
-/// Onto a wire: its source feeds the layer, which feeds its target.
-void wire_into(ModelSpec& spec, const std::string& name, const WireSpec& wire);
-/// Takes layers out; what fed one feeds what it fed, where one thing did.
-ModelSpec without(ModelSpec spec, const std::set<std::string>& gone);
 /// Another type of layer with the wires, the place and the name (where that was not made of the type) of one; what it
 /// was told and the new type knows, too, it keeps.
 std::string replace_type(ModelSpec& spec, const std::string& name, const LayerInfo& info);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 
 #include "engine/train/open_data.h"
 #include "engine/train/recipe.h"
@@ -44,6 +45,19 @@ std::string target_text(const data::Dataset& set, int64_t row) {
   std::string text;
   for (int64_t k = 0; k < n; ++k) text += (k ? ", " : "") + format_value(y.data<float>()[k]);
   return text;
+}
+
+std::optional<OfferedKey> offered_key(const std::string& hint, const Recipe& recipe) {
+  static const std::regex pattern("(data\\.[a-z_]+) = ([A-Za-z0-9_-]+)");
+  const std::vector<AttrDef> keys = recipe.used_keys();
+  for (auto at = std::sregex_iterator(hint.begin(), hint.end(), pattern); at != std::sregex_iterator(); ++at) {
+    const std::string key = (*at)[1], value = (*at)[2];
+    for (const AttrDef& def : keys)
+      if (def.name == key && std::find(def.choices.begin(), def.choices.end(), value) != def.choices.end() &&
+          attr_text(recipe.at(key)) != value)
+        return OfferedKey{key, value};
+  }
+  return std::nullopt;
 }
 
 bool is_small(const DataLook& l) {

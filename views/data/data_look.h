@@ -45,6 +45,14 @@ DataLook look_at(const Recipe& recipe, int64_t samples, const std::vector<int64_
 /// "cancelled".
 void read_all(DataLook& look, const data::SurveyProgress& progress = {});
 
+/// A key of the recipe that an error's hint names with a value, as "leave such rows out: data.unlabelled = leave-out"
+/// does: of those that the recipe has, with one of the values that it may have, and has not. None: the hint says no
+/// such thing.
+struct OfferedKey {
+  std::string key, value;
+};
+std::optional<OfferedKey> offered_key(const std::string& hint, const Recipe& recipe);
+
 /// How the samples were divided into training and test; empty where the files say it.
 std::string split_text(const DataLook& look);
 /// The class of a row, or up to eight values; of larger targets what they are.

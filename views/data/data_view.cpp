@@ -2,12 +2,15 @@
 
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QHeaderView>
+#include <QPushButton>
 #include <QStackedWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "core/error.h"
+#include "engine/spec/attr.h"
 #include "engine/train/recipe.h"
 #include "projects/time_travel.h"
 #include "views/frame/table_list.h"
@@ -27,14 +30,16 @@ std::string data_keys(const Recipe& recipe) {
 struct Read {
   std::shared_ptr<const DataLook> look;
   QString error;
+  std::optional<OfferedKey> offer;
 };
 template <class F>
-std::shared_ptr<Read> looked(const F& look) {
+std::shared_ptr<Read> looked(const Recipe& recipe, const F& look) {
   auto r = std::make_shared<Read>();
   try {
     r->look = std::make_shared<const DataLook>(look());
   } catch (const Error& e) {
     r->error = QString::fromStdString(e.message() + (e.hint().empty() ? "" : "; " + e.hint()));
+    r->offer = offered_key(e.hint(), recipe);
   }
   return r;
 }
@@ -94,8 +99,22 @@ void DataView::build() {
   fault_ = new ElidedLabel({}, words);
   fault_->setObjectName("data.fault");
   set_style(fault_, "voice", "bad");
-  fault_->hide();
-  lines->addWidget(fault_);
+  fault_row_ = new QWidget(words);
+  auto* fault_line = new QHBoxLayout(fault_row_);
+  fault_line->setContentsMargins(0, 0, 0, 0);
+  fault_line->setSpacing(8);
+  fault_line->addWidget(fault_, 1);
+  offer_ = new QPushButton(fault_row_);
+  offer_->setObjectName("data.offer");
+  connect(offer_, &QPushButton::clicked, this, [this] {
+    if (!offered_) return;
+    Recipe r = bench_.recipe();
+    r.set(offered_->key, offered_->value);
+    bench_.set_recipe(r);
+  });
+  fault_line->addWidget(offer_);
+  fault_row_->hide();
+  lines->addWidget(fault_row_);
   lines->addWidget(make_fit(words));
   box->addWidget(words);
   splits_ = new TableList(page);
@@ -259,11 +278,11 @@ void DataView::read(bool all) {
   bench_.jobs.start(
       "data", tr("Look at the data"),
       [recipe = recipe(), rows = asked_](const Jobs::Report&, const std::atomic<bool>&) {
-        return looked([&] { return look_at(recipe, kSamples, rows); });
+        return looked(recipe, [&] { return look_at(recipe, kSamples, rows); });
       },
       [this, of](const std::shared_ptr<Read>& r) {
         if (of != read_of_) return;
-        show_fault(r->error);
+        show_fault(r->error, r->offer);
         take(r->look);
         if (look_ && (read_all_ || is_small(*look_))) read_samples();
       });
@@ -277,7 +296,7 @@ void DataView::read_samples() {
   bench_.jobs.start(
       "data.samples", tr("Read every sample of the data"),
       [look = look_](const Jobs::Report& report, const std::atomic<bool>&) {
-        return looked([&] {
+        return looked(*look->recipe, [&] {
           DataLook whole = *look;
           read_all(whole, report);
           return whole;
@@ -285,14 +304,22 @@ void DataView::read_samples() {
       },
       [this, of = read_of_](const std::shared_ptr<Read>& r) {
         if (of != read_of_) return;
-        show_fault(r->error);
+        show_fault(r->error, r->offer);
         if (r->look) take(r->look);
       });
 }
 
-void DataView::show_fault(const QString& fault) {
+void DataView::show_fault(const QString& fault, std::optional<OfferedKey> offer) {
   fault_->set_text(fault);
-  fault_->setVisible(!fault.isEmpty());
+  fault_row_->setVisible(!fault.isEmpty());
+  offered_ = std::move(offer);
+  const bool can = offered_ && !of_run_ && bench_.has_project() && !bench_.project()->read_only();
+  offer_->setVisible(can);
+  if (!can) return;
+  offer_->setText(
+      tr("Set %1 = %2").arg(QString::fromStdString(offered_->key), QString::fromStdString(offered_->value)));
+  for (const AttrDef& def : Recipe::keys())
+    if (def.name == offered_->key) offer_->setToolTip(QString::fromStdString(def.help));
 }
 
 void DataView::take(std::shared_ptr<const DataLook> look) {

@@ -39,7 +39,8 @@ class DataView : public View {
   void read(bool all);
   void read_samples();
   void take(std::shared_ptr<const DataLook> look);
-  void show_fault(const QString& fault);
+  /// With a key of the recipe that would mend it, where there is one.
+  void show_fault(const QString& fault, std::optional<OfferedKey> offer = {});
   void show_page(int page);
   void choose(bool folder);
   /// The next run learns from this file or folder, whatever kind of data it is.
@@ -68,9 +69,10 @@ class DataView : public View {
   std::shared_ptr<const DataLook> fit_of_look_;  ///< what fit_ was made of, with these
   std::string fit_of_keys_;
   ModelSpec fit_of_model_;
-  QWidget* fit_row_;
+  std::optional<OfferedKey> offered_;
+  QWidget *fit_row_, *fault_row_;
   ElidedLabel *said_, *divided_, *fault_, *fits_;
-  QPushButton *mend_, *begin_;
+  QPushButton *mend_, *begin_, *offer_;
   QToolButton* others_;
   TableList *splits_, *remarks_, *classes_, *samples_;
   TransformsPage* transforms_;

@@ -6,6 +6,7 @@
 #include <QDir>
 #include <QLabel>
 #include <QListWidget>
+#include <QPushButton>
 #include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
@@ -87,11 +88,13 @@ TEST_F(DataPage, a_table_is_looked_at_before_anything_is_trained) {
   until([&] { return !fault().isEmpty(); });
   EXPECT_TRUE(fault().contains("1 of 60 rows have no kind")) << fault().toStdString();
   EXPECT_TRUE(fault().contains("line 4")) << fault().toStdString();
-  Recipe r = bench_->recipe();
-  r.set("data.unlabelled", "leave-out");
-  bench_->set_recipe(r);
+  auto* offer = window_->findChild<QPushButton*>("data.offer");
+  EXPECT_EQ(offer->text(), "Set data.unlabelled = leave-out");
+  QTest::mouseClick(offer, Qt::LeftButton);
+  EXPECT_EQ(bench_->recipe().text("data.unlabelled"), "leave-out");
   until([&] { return said().contains("holes.csv"); });
   EXPECT_TRUE(cells("data.remarks").contains("1 of 60 rows have no kind and are left out"));
+  EXPECT_FALSE(offer->isVisible());
 }
 
 TEST_F(DataPage, a_project_without_files_says_that_its_samples_are_generated) {
