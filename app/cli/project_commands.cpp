@@ -119,8 +119,7 @@ int new_project(const Args& args) {
   if (args.text("--from").ends_with(".py")) return new_from_source(args, settings);
   if (args.has("--from")) return new_from_onnx(args, settings);
   if (args.has("--shape")) throw Error::usage("--shape goes with --from");
-  if (!args.has("--template")) {
-    if (args.has("--data")) throw Error::usage("--data goes with a template", "`tenon templates` lists them.");
+  if (!args.has("--template") && !args.has("--data")) {
     Beginning b = begin_empty();
     for (const auto& [key, text] : settings) b.recipe.set(key, text);
     for (const auto& [key, text] : settings) b.recipe.check_used(key);
@@ -131,20 +130,34 @@ int new_project(const Args& args) {
       print(args.word(0) + ": a project whose model has only an input\nBuild it: tenon " + args.word(0) + "\n");
     return 0;
   }
-  const Template& t = find_template(args.text("--template"));
   const std::string data = args.has("--data") ? std::filesystem::absolute(args.text("--data")).string() : "";
-  const Beginning b = begin(t, data, args.word(0), settings);
+  SuitedBeginning suited;
+  if (args.has("--template")) {
+    const Template& t = find_template(args.text("--template"));
+    suited = {begin(t, data, args.word(0), settings), {t.name}};
+  } else {
+    suited = begin_for(data, settings);
+  }
+  const Beginning& b = suited.beginning;
   projects::Project::create(args.word(0), b.model, b.recipe.to_json());
+  const std::string& name = suited.templates.front();
   if (args.json()) {
-    nlohmann::json j = {{"project", args.word(0)}, {"template", t.name}, {"dataset", b.recipe.text("data.dataset")}};
+    nlohmann::json j = {{"project", args.word(0)}, {"template", name}, {"dataset", b.recipe.text("data.dataset")}};
     if (!b.note.empty()) j["note"] = b.note;
     if (!b.remarks.empty()) j["remarks"] = remarks_json(b.remarks);
+    if (!args.has("--template")) j["begin_with"] = suited.templates;
     print_json(j);
     return 0;
   }
   if (!b.note.empty()) print(b.note + "\n");
   print(remarks_text(b.remarks));
-  print(fmt::format("{}: a project made from the template {}\nTrain it: tenon train {}\n", args.word(0), t.name,
+  std::string others;
+  if (!args.has("--template"))
+    others = suited.templates.size() == 1
+                 ? ", which suits these data"
+                 : fmt::format(", which suits these data (so would {})",
+                               fmt::join(suited.templates.begin() + 1, suited.templates.end(), ", "));
+  print(fmt::format("{}: a project made from the template {}{}\nTrain it: tenon train {}\n", args.word(0), name, others,
                     args.word(0)));
   return 0;
 }
@@ -352,7 +365,7 @@ const bool registered_project_commands[] = {
     register_command({"templates", "", 0, 0, {kJson}, "lists the model and recipe templates", list_templates}),
     register_command(
         {"new",
-         "PROJECT [--template NAME | --from MODEL]",
+         "PROJECT [--template NAME | --data PATH | --from MODEL]",
          1,
          1,
          {{"--template", "NAME", "what to start from (a model with only an input); `tenon templates` lists them"},
@@ -361,10 +374,10 @@ const bool registered_project_commands[] = {
            "project; "
            "or a model as PyTorch source (.py)"},
           {"--shape", "3x224x224", "with --from: the sizes of one sample, where the file leaves them open"},
-          {"--data", "PATH", "the data: a folder or a file, by the template"},
+          {"--data", "PATH", "the data: a folder or a file; without a template the one that suits them best is taken"},
           {"--set", "KEY=VALUE", "a key of the recipe; may be repeated"},
           kJson},
-         "makes a project, from a template, from a model of another program, or empty",
+         "makes a project, from a template, for data of your own, from a model of another program, or empty",
          new_project}),
     register_command({"copy",
                       "PROJECT COPY",

@@ -104,6 +104,21 @@ std::vector<std::string> templates_for(const Recipe& recipe, const data::Split& 
   return names;
 }
 
+SuitedBeginning begin_for(const std::string& data, const std::vector<std::pair<std::string, std::string>>& settings) {
+  auto raw_settings = settings;
+  std::erase_if(raw_settings, [](const auto& s) { return s.first == "data.transforms"; });
+  const OwnData own = with_own_data(begin_empty().recipe, data, raw_settings);
+  SuitedBeginning found{{}, templates_for(own.recipe, own.split)};
+  if (found.templates.empty())
+    throw Error("no template can learn from " + data + ", read as " + own.recipe.text("data.dataset"),
+                "make an empty project (`tenon new`), take the data (`tenon data --take`) and build the model");
+  found.beginning = begin_with(find_template(found.templates.front()), own.recipe, own.split);
+  for (const auto& [key, text] : settings) found.beginning.recipe.set(key, text);
+  for (const auto& [key, text] : settings) found.beginning.recipe.check_used(key);
+  found.beginning.remarks = own.split.remarks;
+  return found;
+}
+
 Beginning begin_empty() {
   Beginning b;
   b.model.name = "model";

@@ -58,6 +58,13 @@ std::vector<std::string> templates_for(const Recipe& recipe, const data::Split& 
 /// A template's model for data that are open, and its recipe with these data; transforms and batch size are the
 /// template's where it is made for their kind and the recipe says none.
 Beginning begin_with(const Template& t, const Recipe& recipe, const data::Split& raw);
+/// The beginning that suits a file or folder of somebody's own best, and every template that would do. Throws Error
+/// where the data cannot be read, and where no template can learn from them.
+struct SuitedBeginning {
+  Beginning beginning;
+  std::vector<std::string> templates;  ///< the first is the one that was taken
+};
+SuitedBeginning begin_for(const std::string& data, const std::vector<std::pair<std::string, std::string>>& settings);
 /// A model with only an input, of the default recipe's data: to be built from there.
 Beginning begin_empty();
 /// `make` runs when templates are asked for: every layer and data set it names is registered by then.

@@ -108,6 +108,32 @@ TEST(OwnData, a_table_is_divided_by_its_patients_and_says_so) {
   EXPECT_TRUE(has(o.err, "did you mean patient")) << o.err;
 }
 
+TEST(OwnData, a_project_is_begun_with_data_alone) {
+  Folder folder;
+  std::ofstream(folder / "t.csv") << passengers();
+  const std::string project = folder / "p.tenon";
+  Outcome o = tenon({"new", project, "--data", folder / "t.csv", "--set", "data.unlabelled=leave-out", "--set",
+                     "epochs=2", "--set", "optimizer.lr=0.03"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(has(o.out, "Predicts port")) << o.out;
+  EXPECT_TRUE(has(o.out, "made from the template tabular, which suits these data")) << o.out;
+  EXPECT_TRUE(has(tenon({"recipe", project, "--json"}).out, "0.03"));
+  o = tenon({"train", project});
+  EXPECT_EQ(o.status, 0) << o.err;
+  write_file(folder / "book.txt", std::string(20000, 'a') + std::string(20000, 'b'));
+  o = tenon({"new", folder / "text.tenon", "--data", folder / "book.txt", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(o.json().at(0).at("template"), "byte-gpt");
+  EXPECT_EQ(o.json().at(0).at("begin_with"), nlohmann::json({"byte-gpt", "byte-lstm"}));
+  // What cannot be read leaves no project.
+  for (const char* bad : {"nothing.csv", "."}) {
+    o = tenon({"new", folder / "bad.tenon", "--data", folder / bad});
+    EXPECT_EQ(o.status, 1) << bad;
+    EXPECT_NE(o.err, "") << bad;
+    EXPECT_FALSE(std::filesystem::exists(folder / "bad.tenon")) << bad;
+  }
+}
+
 TEST(OwnData, a_folder_of_sounds_is_trained_on_and_each_transform_is_seen) {
   Folder folder;
   for (int i = 0; i < 24; ++i) {
