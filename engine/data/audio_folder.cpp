@@ -60,7 +60,7 @@ void tell_sounds(const std::vector<ClassFile>& files, int64_t rate, int64_t leng
     const auto n = static_cast<int64_t>(static_cast<double>(sound.samples) * static_cast<double>(rate) /
                                         static_cast<double>(sound.rate));
     if (sound.rate != rate) ++others[sound.rate];
-    if (sound.cut_short) torn.add({f.path, {}});
+    if (sound.cut_short) torn.add(f.source());
     cut += n > length;
     filled += n < length;
   }

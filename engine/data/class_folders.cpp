@@ -18,10 +18,11 @@ namespace fs = std::filesystem;
 struct Others {
   std::map<std::string, int64_t> endings;
   Remark remark{Remark::Kind::warning, "not_read", {}};
-  void add(const fs::path& file) {
+  /// `folder`: that of its class.
+  void add(const fs::path& file, const fs::path& folder) {
     const std::string ending = file.extension().string();
     ++endings[ending.empty() ? "without an ending" : ending];
-    remark.add({file.string(), {}});
+    remark.add({file.string(), {}, file.lexically_relative(folder.parent_path()).generic_string()});
   }
   void tell(const FileKind& kind, std::vector<Remark>& remarks) {
     if (remark.count == 0) return;
@@ -59,9 +60,10 @@ void list_class(const fs::path& folder, int64_t label, const FileKind& kind, Oth
     }
     if (at->is_directory(ignored)) continue;
     if (kind.is(path.filename().string()))
-      to.push_back({path.string(), path.lexically_relative(folder).generic_string(), label});
+      to.push_back({path.string(), path.lexically_relative(folder).generic_string(), label,
+                    path.lexically_relative(folder.parent_path()).generic_string()});
     else if (at->is_regular_file(ignored))
-      others.add(path);
+      others.add(path, folder);
   }
   if (ec) throw Error("the folder " + folder.string() + " cannot be read: " + ec.message());
   std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
@@ -129,7 +131,7 @@ void leave_out_bad(std::vector<ClassFile>& files, const std::vector<BadFile>& ba
   if (bad.empty()) return;
   if (bad.size() == files.size()) throw Error(fmt::format("none of the {} can be read: {}", what, bad.front().why));
   Remark r{Remark::Kind::warning, "unreadable", {}};
-  for (const BadFile& b : bad) r.add({files[b.index].path, {}});
+  for (const BadFile& b : bad) r.add(files[b.index].source());
   r.text =
       fmt::format("{} of {} {} cannot be read and are left out ({})", bad.size(), files.size(), what, bad.front().why);
   remarks.push_back(std::move(r));

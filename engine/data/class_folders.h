@@ -14,6 +14,8 @@ struct ClassFile {
   std::string path;
   std::string within;  ///< its path below the folder of its class: "p12/left.png"
   int64_t label = 0;
+  std::string called = {};  ///< its path with that of the class: "cat/p12/left.png"
+  Source source() const { return {path, {}, called}; }
 };
 /// Samples that are files, with a class each.
 class ClassFiles : public Dataset {
@@ -27,7 +29,7 @@ class ClassFiles : public Dataset {
   Meta target() const override { return {DType::i64, {}, {}}; }
   int64_t classes() const override { return static_cast<int64_t>(classes_.size()); }
   std::string class_name(int64_t i) const override;
-  Source source(int64_t row) const override { return {files_[static_cast<size_t>(row)].path, {}}; }
+  Source source(int64_t row) const override { return files_[static_cast<size_t>(row)].source(); }
   std::vector<int64_t> labels() const override;
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override;
 

@@ -59,7 +59,7 @@ class Subset : public Wrapper {
 }  // namespace
 
 std::string Source::text() const {
-  const std::string name = std::filesystem::path(file).filename().string();
+  const std::string name = called.empty() ? std::filesystem::path(file).filename().string() : called;
   return place.empty() ? name : name.empty() ? place : name + ", " + place;
 }
 

@@ -17,7 +17,9 @@ namespace tenon::data {
 struct Source {
   std::string file;   ///< its path; empty: the sample was generated
   std::string place;  ///< within it: "row 120" (arrays and images count from 0), "line 7" (from 1); empty: all of it
-  /// "x.npy, row 120": the file by its name alone; empty for a sample that was generated.
+  /// What the file is called among those that were given: "cat/1.png"; empty: its name alone.
+  std::string called = {};
+  /// "x.npy, row 120"; empty for a sample that was generated.
   std::string text() const;
 };
 

@@ -35,7 +35,7 @@ void tell_missing_readers(const std::vector<ClassFile>& files, std::vector<Remar
     Remark r{Remark::Kind::warning, "no_reader", {}};
     for (const ClassFile& f : files)
       for (const char* ending : format.endings)
-        if (std::filesystem::path(f.path).extension() == ending) r.add({f.path, {}});
+        if (std::filesystem::path(f.path).extension() == ending) r.add(f.source());
     if (r.count == 0) continue;
     r.text = std::to_string(r.count) + " images are " + format.name + ", and this build reads none: install " +
              format.package + " and build anew";

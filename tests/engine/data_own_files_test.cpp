@@ -205,7 +205,9 @@ TEST(OwnImages, WhatIsPassedOverAndOneClassAreTold) {
   const std::string lines = lines_of(split.remarks);
   EXPECT_SAYS(lines,
               "3 files are passed over, since only JPEG, PNG, BMP, GIF, WebP and TIFF are read (.heic 1, .txt 2)");
+  EXPECT_SAYS(lines, "cats/a.heic, cats/b.txt");
   EXPECT_SAYS(lines, "there is one folder, so one class (cats)");
+  EXPECT_TRUE(split.train->source(0).text().starts_with("cats/")) << "two classes may have files of one name";
 }
 
 TEST(OwnImages, HowTheyAreScaledIsTold) {

@@ -64,7 +64,9 @@ TEST(Recipe, SaysWhichKeysHaveAMeaning) {
       EXPECT_EQ(r.at(k.name), k.name == "optimizer.type" ? AttrValue(std::string(optimizer)) : k.fallback) << k.name;
     }
     for (const AttrDef& k : Recipe::keys())
-      if (!used.count(k.name)) EXPECT_USAGE("says nothing to", r.check_used(k.name));
+      if (!used.count(k.name)) {
+        EXPECT_USAGE("says nothing to", r.check_used(k.name));
+      }
   }
   Recipe r;
   r.set("optimizer.lr", "0.5");

@@ -63,10 +63,14 @@ void judge_forms(const Folder& folder, const Forms& forms, const std::string& ma
     lines >> far >> same >> fast_far >> fast_same;
     // A sum that falls on the other side of a half moves by a step of its grid, and with it what comes of it.
     EXPECT_LE(far, 0.02) << form << " as it stands";
-    if (classes) EXPECT_GE(same, 0.97) << form;
+    if (classes) {
+      EXPECT_GE(same, 0.97) << form;
+    }
     if (!exact_integer_kernels()) continue;
     EXPECT_LE(fast_far, 0.05) << form << " with integer kernels";
-    if (classes) EXPECT_GE(fast_same, 0.95) << form;
+    if (classes) {
+      EXPECT_GE(fast_same, 0.95) << form;
+    }
   }
 }
 

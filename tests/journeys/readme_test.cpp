@@ -91,7 +91,9 @@ TEST(Readme, no_line_is_said_twice) {
   std::ifstream in(TENON_SOURCE_DIR "/README.md");
   std::map<std::string, int> seen;
   for (std::string line; std::getline(in, line);)
-    if (line.size() > 60) EXPECT_EQ(++seen[line], 1) << line;
+    if (line.size() > 60) {
+      EXPECT_EQ(++seen[line], 1) << line;
+    }
 }
 
 }  // namespace

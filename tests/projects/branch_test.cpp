@@ -46,7 +46,9 @@ TEST_F(Branches, without_a_change_it_has_the_digests_of_its_parent) {
       EXPECT_EQ(mine[i].value, theirs[i + static_cast<size_t>(at)].value);
     }
     // Its seconds go on where those of the parent are at that step.
-    if (at > 0) EXPECT_GE(mine[0].wall, theirs[static_cast<size_t>(at) - 1].wall);
+    if (at > 0) {
+      EXPECT_GE(mine[0].wall, theirs[static_cast<size_t>(at) - 1].wall);
+    }
   }
   EXPECT_EQ(project->run("parent-b4").branch.step, 33);
 }

@@ -220,8 +220,12 @@ TEST(Checks, WhatCannotBeMadeSaysWhy) {
   p->set_recipe(r.to_json());
   Checked checked(p, "", {});
   for (const CheckResult& one : check_project(checked)) {
-    if (one.name.starts_with("run.")) EXPECT_EQ(one.skipped, "no run has done a step");
-    if (one.name.starts_with("data.")) EXPECT_NE(one.skipped.find("nowhere"), std::string::npos) << one.skipped;
+    if (one.name.starts_with("run.")) {
+      EXPECT_EQ(one.skipped, "no run has done a step");
+    }
+    if (one.name.starts_with("data.")) {
+      EXPECT_NE(one.skipped.find("nowhere"), std::string::npos) << one.skipped;
+    }
   }
 }
 

@@ -86,7 +86,9 @@ TEST_F(Watches, an_armed_run_has_the_bits_and_records_of_one_without) {
   for (const CheckpointInfo& c : project->checkpoints(r.id)) kept |= c.step == 1;
   EXPECT_TRUE(kept);
   for (const WatchHit& h : hits("armed"))
-    if (h.watch == "loss > 0") EXPECT_EQ(h.value, values("armed", "loss")[static_cast<size_t>(h.step - 1)]);
+    if (h.watch == "loss > 0") {
+      EXPECT_EQ(h.value, values("armed", "loss")[static_cast<size_t>(h.step - 1)]);
+    }
 }
 
 TEST_F(Watches, a_median_fires_where_the_recorded_losses_say_so) {
@@ -246,7 +248,9 @@ TEST_F(Watches, the_first_step_is_found_as_by_trying_every_step) {
     const FoundStep found = find_first(*project, run, w, false);
     EXPECT_EQ(found.found, brute > 0) << text;
     EXPECT_LE(found.replayed, plan.replayed) << text;
-    if (brute > 0) EXPECT_EQ(found.hit.step, brute) << text;
+    if (brute > 0) {
+      EXPECT_EQ(found.hit.step, brute) << text;
+    }
   }
 }
 
@@ -368,7 +372,9 @@ TEST_F(Watches, hits_are_kept_through_the_file_and_go_with_the_steps) {
   project->add_watch_costs(r.id, {{"w", 1, 4}});
   project->add_watch_costs(r.id, {{"w", 1, 4}});
   for (const WatchCost& c : project->watch_costs(r.id))
-    if (c.watch == "w") EXPECT_EQ(c.seconds / c.trained, 0.25);
+    if (c.watch == "w") {
+      EXPECT_EQ(c.seconds / c.trained, 0.25);
+    }
   // A file of before there were watches.
   testing_files::make_version_1(dir / "old.tenon");
   const auto read_only = Project::open(dir / "old.tenon", true);

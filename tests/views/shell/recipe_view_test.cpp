@@ -326,7 +326,9 @@ TEST_F(EveryKey, of_a_plug_in_too) {
   show();
   for (const RecipeGroup& g : recipe_groups())
     for (const auto& m : g.members)
-      if (m.name == "every_kind") EXPECT_GE(try_keys(g, m), 7);
+      if (m.name == "every_kind") {
+        EXPECT_GE(try_keys(g, m), 7);
+      }
   close_window();
 }
 
