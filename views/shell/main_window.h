@@ -103,6 +103,8 @@ class MainWindow : public QMainWindow {
   /// Asks where a new project goes, and makes it. Without a template its model has only an input.
   void begin_project(const std::string& template_name, const QString& data = {});
   void choose_data(const std::string& template_name);
+  /// A new project for a file or folder of one's own, whatever kind of data it is.
+  void choose_own_data(bool folder);
   /// A name for a file to write; empty: none was given. `replaces`: where it is there the person is asked.
   QString ask_where(const QString& title, const QString& offered, const QStringList& kinds, bool replaces = true);
   void forget_file(const QString& path);

@@ -40,6 +40,9 @@ void MainWindow::add_file_commands() {
   };
   add("file.new", tr_later("New from a template…"), "Ctrl+N", "add", 0, [this] { choose_template(); });
   add("file.new_empty", tr_later("New empty project…"), "Ctrl+Shift+N", "new", 0, [this] { begin_project({}); });
+  add("file.new_file", tr_later("New project for a file of data…"), "", "table", 0, [this] { choose_own_data(false); });
+  add("file.new_folder", tr_later("New project for a folder of data…"), "", "table", 0,
+      [this] { choose_own_data(true); });
   add("file.open", tr_later("Open…"), "Ctrl+O", "project", 1, [this] { choose_file(); });
   add("file.open_folder", tr_later("Open a folder of traces…"), "", "project", 1, [this] { choose_folder(); });
   add("file.recent", tr_later("Open recent…"), "Ctrl+Shift+O", "recent", 1, [this] { choose_recent(); });
@@ -180,8 +183,17 @@ void MainWindow::choose_data(const std::string& template_name) {
   if (!data.isEmpty()) begin_project(template_name, data);
 }
 
+void MainWindow::choose_own_data(bool folder) {
+  const QString at = bench_.has_project() ? QFileInfo(bench_.file()).dir().path() : QDir::currentPath();
+  const QString data = folder ? QFileDialog::getExistingDirectory(this, tr("The folder of the data"), at)
+                              : QFileDialog::getOpenFileName(this, tr("The file of the data"), at);
+  if (!data.isEmpty()) begin_project({}, data);
+}
+
 void MainWindow::begin_project(const std::string& template_name, const QString& data) {
-  const QString name = template_name.empty() ? "model" : QString::fromStdString(template_name);
+  const QString name = !template_name.empty() ? QString::fromStdString(template_name)
+                       : data.isEmpty()       ? "model"
+                                              : QFileInfo(data).completeBaseName();
   const QDir folder = bench_.has_project() ? QFileInfo(bench_.file()).dir() : QDir::current();
   // Nothing is ever replaced by a new project: a name that is taken is told of.
   const QString path = ask_where(tr("Where the project goes"), folder.filePath(name + ".tenon"),

@@ -181,6 +181,16 @@ QWidget* StartPage::build_head() {
   set_style(about, "voice", "secondary");
   words->addWidget(about);
   row->addLayout(words, 1);
+  auto* own = new QPushButton(tr("From my data"), head);
+  own->setObjectName("start.own");
+  own->setToolTip(tr("A project for data of your own: what kind they are, they say themselves"));
+  auto* kinds = new QMenu(own);
+  for (const auto& [id, text] : {std::pair("file.new_file", tr("A file: a table or a text…")),
+                                 std::pair("file.new_folder", tr("A folder: images, sounds, arrays…"))})
+    kinds->addAction(text, this, [this, id = QString(id)] { commands_.run(id); })
+        ->setObjectName(QString("start.") + id);
+  own->setMenu(kinds);
+  row->addWidget(own);
   for (const char* id : {"file.open", "file.new_empty"}) {
     const Command* c = commands_.find(id);
     auto* b = new QPushButton(c->title, head);

@@ -10,10 +10,12 @@
 #include "core/error.h"
 #include "engine/data/dataset.h"
 #include "engine/templates/templates.h"
+#include "engine/train/own_data.h"
 #include "projects/time_travel.h"
 #include "tracing/record/step_record.h"
 #include "views/frame/view_def.h"
 #include "views/shared/format.h"
+#include "views/shared/language.h"
 #include "views/shared/settings.h"
 
 namespace tenon::views {
@@ -141,19 +143,45 @@ void Workbench::open(const QString& given, bool start_training) {
       });
 }
 
+namespace {
+/// Data that are not read without a word more make a project, too: what is wrong stands on their page, beside what can
+/// be done. Throws Error where no kind of data is known.
+Beginning begin_from(const std::string& data) {
+  try {
+    SuitedBeginning suited = begin_for(data, {});
+    suited.beginning.note = tr("Begun with the template {}, which suits {}", suited.templates.front(), data);
+    return suited.beginning;
+  } catch (const Error& e) {
+    Beginning b = begin_empty();
+    b.recipe = naming_data(b.recipe, data);
+    b.note = e.message();
+    return b;
+  }
+}
+}  // namespace
+
 void Workbench::create(const QString& path, const std::string& template_name, const QString& data) {
   files.start(
       "create", tr("Make %1").arg(QFileInfo(path).fileName()),
-      [path, template_name, data](const Jobs::Report&, const std::atomic<bool>&) {
-        const Beginning b = template_name.empty()
-                                ? begin_empty()
-                                : begin(find_template(template_name), data.toStdString(), path.toStdString());
+      [path, template_name, data = data.toStdString()](const Jobs::Report&, const std::atomic<bool>&) {
+        const Beginning b = !template_name.empty() ? begin(find_template(template_name), data, path.toStdString())
+                            : data.empty()         ? begin_empty()
+                                                   : begin_from(data);
         Project::create(path.toStdString(), b.model, b.recipe.to_json());
         return std::pair(b.note, b.remarks);
       },
-      [this, path](const std::pair<std::string, std::vector<data::Remark>>& told) {
+      [this, path, of_data = template_name.empty() && !data.isEmpty()](
+          const std::pair<std::string, std::vector<data::Remark>>& told) {
         if (!told.first.empty()) log(QString::fromStdString(told.first));
         log(told.second);
+        if (of_data) {
+          const auto once = std::make_shared<QMetaObject::Connection>();
+          *once = connect(this, &Bench::project_changed, this, [this, once, file = QDir::cleanPath(path)] {
+            if (file_ != file) return;
+            disconnect(*once);
+            ask("view.data");
+          });
+        }
         open(path);
       });
 }

@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
@@ -197,6 +198,62 @@ TEST_F(Start, a_template_learns_from_a_table_of_ones_own) {
   EXPECT_EQ(bench_->file(), path);
   EXPECT_EQ(bench_->recipe().text("data.dir"), table.toStdString());
   EXPECT_EQ(bench_->recipe().text("loss.type"), "mse") << "the column that is foretold is a number";
+  train(2);
+  EXPECT_EQ(bench_->contents().runs.back().status, "finished");
+}
+
+/// By the button of the page: a file of one's own, and where its project goes.
+TEST_F(Start, data_of_ones_own_become_a_project_whatever_they_are) {
+  make_window();
+  settle();
+  const auto write = [this](const char* name, bool hole) {
+    QFile file(dir_.filePath(name));
+    EXPECT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write("a,b,kind\n");
+    for (int i = 0; i < 120; ++i)
+      file.write(QString("%1,%2,%3\n").arg(i % 7).arg(i % 5).arg(hole && i == 4 ? "" : i % 3 ? "x" : "y").toUtf8());
+    return dir_.filePath(name);
+  };
+  const auto begin = [this](const QString& data, const QString& project) {
+    QTimer dialogs;
+    dialogs.setInterval(20);
+    QObject::connect(&dialogs, &QTimer::timeout, window_.get(), [&] {
+      if (auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget())) {
+        QTest::keyClick(menu, Qt::Key_Down);
+        QTest::keyClick(menu, Qt::Key_Return);
+        return;
+      }
+      auto* d = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+      if (!d) return;
+      const bool where = d->acceptMode() == QFileDialog::AcceptSave;
+      if (where) dialogs.stop();
+      d->findChild<QLineEdit*>("fileNameEdit")->setText(where ? project : data);
+      QMetaObject::invokeMethod(d, "accept");
+    });
+    dialogs.start();
+    press_part("start.own");
+    until([&] { return bench_->has_project() || !problems_.empty(); });
+    settle();
+  };
+  begin(write("good.csv", false), dir_.filePath("good.tenon"));
+  ASSERT_TRUE(bench_->has_project()) << (problems_.empty() ? "" : problems_[0]);
+  EXPECT_EQ(bench_->recipe().text("data.dataset"), "csv");
+  EXPECT_GT(bench_->contents().model.layers.size(), 3u) << "the model of a template that suits them";
+  EXPECT_FALSE(window_->view("data")->visibleRegion().isEmpty());
+  train(2);
+  EXPECT_EQ(bench_->contents().runs.back().status, "finished");
+  ASSERT_TRUE(window_->commands().run("file.close"));
+  settle();
+  // What cannot be read without a word more is a project, too, with that word as a button.
+  begin(write("hole.csv", true), dir_.filePath("hole.tenon"));
+  ASSERT_TRUE(bench_->has_project()) << (problems_.empty() ? "" : problems_[0]);
+  auto* offer = window_->findChild<QPushButton*>("data.offer");
+  until([&] { return offer->isVisible(); });
+  click(offer, offer->rect().center());
+  auto* first = window_->findChild<QPushButton*>("data.begin");
+  until([&] { return first->isVisible(); });
+  click(first, first->rect().center());
+  until([&] { return bench_->contents().model.layers.size() > 3; });
   train(2);
   EXPECT_EQ(bench_->contents().runs.back().status, "finished");
 }
