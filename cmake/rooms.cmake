@@ -1,9 +1,9 @@
 # tenon_room(NAME [PRECOMPILED_AS room | PRECOMPILE STD|JSON] [BELOW rooms...] [LINK libraries...] [HOT files...]
-#            [LOOPS folders...]): every .cpp of the folder as object libraries.
+#            [LOOPS folders and files...]): every .cpp of the folder as object libraries.
 # All objects are position-independent code, so that programs, tests and libtenon are made of the same ones. But the few
 # files that an op on a few elements runs through (HOT, from the room's folder) are compiled twice: as a program's code,
 # where thread-local state and other variables are reached directly (a nanosecond an op), and for libtenon.
-# Folders that hold inner loops (LOOPS) are compiled for speed in every build type but a sanitized one.
+# Folders and files that hold inner loops (LOOPS) are compiled for speed in every build type but a sanitized one.
 # Files named *_view.cpp and the folders views/frame, views/shell and views/canvas belong to the window, not to the
 # room.
 function(tenon_room name)
@@ -19,7 +19,7 @@ function(tenon_room name)
   list(FILTER sources EXCLUDE REGEX "_view\\.cpp$|/views/(frame|shell|canvas)/|/core/cuda/")
   set(loops ${sources})
   list(JOIN R_LOOPS "|" folders)
-  list(FILTER loops INCLUDE REGEX "/${name}/(${folders})/")
+  list(FILTER loops INCLUDE REGEX "/${name}/(${folders})(/|$)")
 
   if(R_HOT)
     list(TRANSFORM R_HOT PREPEND ${CMAKE_SOURCE_DIR}/${name}/)

@@ -275,6 +275,8 @@ Ref<Storage> backend_take(size_t bytes, Device device) {
 }
 
 void release_last(Storage* s) {
+  if (s->has_forms.load(std::memory_order_relaxed)) [[unlikely]]
+    drop_kept_forms(*s);
   if (s->release) s->release(s);
 }
 

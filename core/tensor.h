@@ -20,6 +20,9 @@ struct Device {
   bool operator==(const Device& o) const { return type == o.type && index == o.index; }
 };
 
+struct Storage;
+void drop_kept_forms(Storage& s);
+
 /// A block of memory shared by every view of it. `version` counts in-place writes and is shared by views.
 struct Storage {
   std::atomic<int> refs{1};
@@ -31,15 +34,20 @@ struct Storage {
   uint32_t id = 0;                      ///< unique while memory history or a recorder looks; 0 otherwise
   void (*release)(Storage*) = nullptr;  ///< returns the memory to where it came from
   uint32_t written_seq = 0;             ///< number of that op within its step
+  std::atomic<bool> has_forms{false};   ///< kernels keep something that they made of the values: Note [Kept forms]
 
   /// An in-place write that is no op's.
   void changed() {
     ++version;
+    if (has_forms.load(std::memory_order_relaxed)) [[unlikely]]
+      drop_kept_forms(*this);
     written_by = 0;
   }
   /// One by the op that this thread is in.
   void wrote() {
     ++version;
+    if (has_forms.load(std::memory_order_relaxed)) [[unlikely]]
+      drop_kept_forms(*this);
     written_by = t_state.op;
     written_seq = t_state.origin.seq;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "core/half.h"
 #include "core/parallel.h"
@@ -34,35 +36,108 @@ int64_t gradient_count(const ConvShape& s) {
   return packed_bytes(s, ConvPass::backward_weights) / static_cast<int64_t>(sizeof(float));
 }
 
+/// Weights as a pass wants them: packed into the room, or kept from an earlier call.
+class PackedWeights {
+ public:
+  PackedWeights(const ConvShape& s, ConvPass pass, Room& room, const WeightKeeper& keep, WeightCut cut)
+      : shape_(s), pass_(pass), cut_(cut), keep_(keep), to_(keep ? nullptr : room.take<char>(packed_bytes(s, pass))) {
+    if (keep) keep.take(s, pass, cut);
+  }
+  PackedWeights(const ConvShape& s, ConvPass pass, Room& room, const WeightKeeper& keep)
+      : PackedWeights(s, pass, room, keep, {0, s.oc}) {}
+  /// `w`: those of all channels.
+  void pack(const void* w) {
+    if (keep_) {
+      kept_ = keep_.packed(shape_, pass_, cut_);
+      return;
+    }
+    const int64_t at = cut_.first * (shape_.ic / shape_.groups) * shape_.kh * shape_.kw * (shape_.bf16 ? 2 : 4);
+    dnnl_conv_pack(shape_, pass_, static_cast<const char*>(w) + at, to_);
+  }
+  const void* data() const { return kept_ ? kept_->data : to_; }
+
+ private:
+  ConvShape shape_;
+  ConvPass pass_;
+  WeightCut cut_;
+  WeightKeeper keep_;
+  char* to_;
+  Ref<Storage> kept_;
+};
+
 /// The weights in the layout of the full pieces and, where it differs, of the last, shorter one.
 class Packed {
  public:
-  Packed(const ConvShape& s, ConvPass pass, int64_t grain, Room& room)
-      : pass_(pass),
-        full_(with_batch(s, std::min(grain, s.n))),
+  Packed(const ConvShape& s, ConvPass pass, int64_t grain, Room& room, const WeightKeeper& keep)
+      : full_(with_batch(s, std::min(grain, s.n))),
         last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
-        differs_(!dnnl_conv_same_weights(full_, last_, pass)),
-        a_(room.take<char>(packed_bytes(full_, pass))),
-        b_(differs_ ? room.take<char>(packed_bytes(last_, pass)) : nullptr) {}
-  void pack(const void* w) const {
-    dnnl_conv_pack(full_, pass_, w, a_);
-    if (differs_) dnnl_conv_pack(last_, pass_, w, b_);
+        a_(full_, pass, room, keep) {
+    if (!dnnl_conv_same_weights(full_, last_, pass)) b_.emplace(last_, pass, room, WeightKeeper());
+  }
+  void pack(const void* w) {
+    a_.pack(w);
+    if (b_) b_->pack(w);
   }
   const ConvShape& shape(int64_t n) const { return n == full_.n ? full_ : last_; }
-  const void* weights(int64_t n) const { return n == full_.n || !differs_ ? a_ : b_; }
+  const void* weights(int64_t n) const { return n == full_.n || !b_ ? a_.data() : b_->data(); }
 
  private:
-  ConvPass pass_;
   ConvShape full_, last_;
-  bool differs_;
-  char *a_, *b_;
+  PackedWeights a_;
+  std::optional<PackedWeights> b_;
+};
+
+constexpr int64_t kFewImages = 4;
+
+/// Few small images with many channels are cut into channels of the result: each piece reads its share of the weights,
+/// which are the most of all that is read, once. A piece is computed beside the result and copied into it.
+class ChannelPieces {
+ public:
+  explicit ChannelPieces(const ConvShape& s) : s_(s) {
+    constexpr int64_t kMost = 8, kSmallImage = 8 * 8, kBlock = 64;
+    if (s.n >= kFewImages || s.groups > 1 || s.oh * s.ow > kSmallImage || s.kh * s.kw == 1) return;
+    const auto work = static_cast<int64_t>(image_flops(s) * static_cast<double>(s.n) / 4e6);
+    const int64_t wanted = std::min({work, kMost, s.oc / kBlock});
+    if (wanted <= 1) return;
+    width_ = (s.oc / wanted + kBlock - 1) / kBlock * kBlock;
+    count_ = (s.oc + width_ - 1) / width_;
+  }
+  bool cut() const { return count_ > 1; }
+  int64_t count() const { return count_; }
+  WeightCut cut_of(int64_t piece) const { return {piece * width_, width_}; }
+  ConvShape shape(int64_t piece) const {
+    ConvShape p = s_;
+    p.oc = std::min(width_, s_.oc - piece * width_);
+    return p;
+  }
+
+ private:
+  ConvShape s_;
+  int64_t width_ = 0, count_ = 1;
+};
+
+/// What its pieces work in.
+struct ChannelRoom {
+  struct Piece {
+    ConvShape shape;
+    PackedWeights weights;
+    char* result;
+  };
+  std::vector<Piece> pieces;
+  ChannelRoom(const ChannelPieces& cut, size_t item, Room& room, const WeightKeeper& keep) {
+    for (int64_t p = 0; p < cut.count(); ++p) {
+      const ConvShape s = cut.shape(p);
+      pieces.push_back({s, PackedWeights(s, ConvPass::forward, room, keep, cut.cut_of(p)),
+                        room.take<char>(s.n * s.oh * s.ow * s.oc * static_cast<int64_t>(item))});
+    }
+  }
 };
 
 /// Few images are cut into rows of the result, so that one keeps several threads busy.
 class RowPieces {
  public:
   explicit RowPieces(const ConvShape& s) : s_(s) {
-    constexpr int64_t kFewImages = 4, kMost = 8;
+    constexpr int64_t kMost = 8;
     const int64_t reach = s.dh * (s.kh - 1) + 1;
     // A row that saw padding alone would have no image to read.
     if (s.n >= kFewImages || s.ph >= reach || s.ih < reach) return;
@@ -147,24 +222,38 @@ struct WideGradients {
 };
 
 void forward_by_library(const ConvShape& s, size_t item, const void* x, const void* w, const void* b, void* y,
-                        void* memory) {
+                        void* memory, const WeightKeeper& keep) {
   if (s.n == 0) return;
   const int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic * static_cast<int64_t>(item),
                 image_y = s.oh * s.ow * s.oc * static_cast<int64_t>(item);
   Room room(memory);
+  if (const ChannelPieces channels(s); channels.cut()) {
+    ChannelRoom work(channels, item, room, keep);
+    return parallel_for(channels.count(), 1, [&](int64_t p, int64_t e) {
+      for (; p < e; ++p) {
+        auto& [shape, weights, result] = work.pieces[static_cast<size_t>(p)];
+        const int64_t first = channels.cut_of(p).first, bytes = static_cast<int64_t>(item);
+        weights.pack(w);
+        dnnl_conv_forward(shape, x, weights.data(), b ? static_cast<const char*>(b) + first * bytes : nullptr, result);
+        for (int64_t i = 0; i < s.n * s.oh * s.ow; ++i)
+          std::memcpy(static_cast<char*>(y) + (i * s.oc + first) * bytes, result + i * shape.oc * bytes,
+                      static_cast<size_t>(shape.oc * bytes));
+      }
+    });
+  }
   if (const RowPieces rows(s); rows.cut()) {
-    char* const packed = room.take<char>(packed_bytes(rows.shape(0), ConvPass::forward));
-    dnnl_conv_pack(rows.shape(0), ConvPass::forward, w, packed);
+    PackedWeights packed(rows.shape(0), ConvPass::forward, room, keep);
+    packed.pack(w);
     return parallel_for(rows.count(), 1, [&](int64_t p, int64_t e) {
       for (; p < e; ++p) {
         const int64_t from = rows.first_input_row(p) * s.iw * s.ic * static_cast<int64_t>(item),
                       to = rows.first_row(p) * s.ow * s.oc * static_cast<int64_t>(item);
-        dnnl_conv_forward(rows.shape(p), static_cast<const char*>(x) + rows.image(p) * image_x + from, packed, b,
+        dnnl_conv_forward(rows.shape(p), static_cast<const char*>(x) + rows.image(p) * image_x + from, packed.data(), b,
                           static_cast<char*>(y) + rows.image(p) * image_y + to);
       }
     });
   }
-  const Packed packed(s, ConvPass::forward, grain, room);
+  Packed packed(s, ConvPass::forward, grain, room, keep);
   packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
     dnnl_conv_forward(packed.shape(e - i), static_cast<const char*>(x) + i * image_x, packed.weights(e - i), b,
@@ -172,12 +261,13 @@ void forward_by_library(const ConvShape& s, size_t item, const void* x, const vo
   });
 }
 
-void backward_data_by_library(const ConvShape& s, size_t item, const void* gy, const void* w, void* gx, void* memory) {
+void backward_data_by_library(const ConvShape& s, size_t item, const void* gy, const void* w, void* gx, void* memory,
+                              const WeightKeeper& keep) {
   if (s.n == 0) return;
   const int64_t grain = conv_batch_cut(s), image_x = s.ih * s.iw * s.ic * static_cast<int64_t>(item),
                 image_y = s.oh * s.ow * s.oc * static_cast<int64_t>(item);
   Room room(memory);
-  const Packed packed(s, ConvPass::backward_data, grain, room);
+  Packed packed(s, ConvPass::backward_data, grain, room, keep);
   packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
     dnnl_conv_backward_data(packed.shape(e - i), static_cast<const char*>(gy) + i * image_y, packed.weights(e - i),
@@ -230,48 +320,52 @@ int64_t conv_batch_cut(const ConvShape& s) {
 }
 
 template <>
-size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass) {
+size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass, const WeightKeeper& keep) {
   Room room;
   if (s.n == 0) return 0;
   if (pass == ConvPass::backward_weights)
     PartialWeights(s, room);
+  else if (const ChannelPieces channels(s); pass == ConvPass::forward && channels.cut())
+    ChannelRoom(channels, s.bf16 ? sizeof(uint16_t) : sizeof(float), room, keep);
   else if (const RowPieces rows(s); pass == ConvPass::forward && rows.cut())
-    room.take<char>(packed_bytes(rows.shape(0), pass));
+    PackedWeights(rows.shape(0), pass, room, keep);
   else
-    Packed(s, pass, conv_batch_cut(s), room);
+    Packed(s, pass, conv_batch_cut(s), room, keep);
   return room.used();
 }
 template <>
-size_t conv2d_workspace<uint16_t>(const ConvShape& s, ConvPass pass) {
-  if (pass != ConvPass::backward_weights) return conv2d_workspace<float>(s, pass);
+size_t conv2d_workspace<uint16_t>(const ConvShape& s, ConvPass pass, const WeightKeeper& keep) {
+  if (pass != ConvPass::backward_weights) return conv2d_workspace<float>(s, pass, keep);
   Room room;
   WideGradients(s, room);
   if (s.n > 0) PartialWeights(s, room);
   return room.used();
 }
 template <>
-size_t conv2d_workspace<double>(const ConvShape&, ConvPass) {
+size_t conv2d_workspace<double>(const ConvShape&, ConvPass, const WeightKeeper&) {
   return 0;
 }
 
 template <>
-void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y, void* memory) {
-  forward_by_library(s, sizeof(float), x, w, b, y, memory);
+void conv2d_forward<float>(const ConvShape& s, const float* x, const float* w, const float* b, float* y, void* memory,
+                           const WeightKeeper& keep) {
+  forward_by_library(s, sizeof(float), x, w, b, y, memory, keep);
 }
 template <>
 void conv2d_forward<uint16_t>(const ConvShape& s, const uint16_t* x, const uint16_t* w, const uint16_t* b, uint16_t* y,
-                              void* memory) {
-  forward_by_library(s, sizeof(uint16_t), x, w, b, y, memory);
+                              void* memory, const WeightKeeper& keep) {
+  forward_by_library(s, sizeof(uint16_t), x, w, b, y, memory, keep);
 }
 
 template <>
-void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx, void* memory) {
-  backward_data_by_library(s, sizeof(float), gy, w, gx, memory);
+void conv2d_backward_data<float>(const ConvShape& s, const float* gy, const float* w, float* gx, void* memory,
+                                 const WeightKeeper& keep) {
+  backward_data_by_library(s, sizeof(float), gy, w, gx, memory, keep);
 }
 template <>
 void conv2d_backward_data<uint16_t>(const ConvShape& s, const uint16_t* gy, const uint16_t* w, uint16_t* gx,
-                                    void* memory) {
-  backward_data_by_library(s, sizeof(uint16_t), gy, w, gx, memory);
+                                    void* memory, const WeightKeeper& keep) {
+  backward_data_by_library(s, sizeof(uint16_t), gy, w, gx, memory, keep);
 }
 
 template <>
@@ -291,7 +385,8 @@ void conv2d_backward_weights<uint16_t>(const ConvShape& s, const uint16_t* x, co
 }
 
 template <>
-void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w, const double* b, double* y, void*) {
+void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w, const double* b, double* y, void*,
+                            const WeightKeeper&) {
   int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
   parallel_for(s.n, 1, [&](int64_t i, int64_t) {
     const double* xi = x + i * s.ih * s.iw * s.ic;
@@ -304,7 +399,8 @@ void conv2d_forward<double>(const ConvShape& s, const double* x, const double* w
 }
 
 template <>
-void conv2d_backward_data<double>(const ConvShape& s, const double* gy, const double* w, double* gx, void*) {
+void conv2d_backward_data<double>(const ConvShape& s, const double* gy, const double* w, double* gx, void*,
+                                  const WeightKeeper&) {
   int64_t taps = s.kh * s.kw, gi = s.ic / s.groups;
   parallel_for(s.n, 1, [&](int64_t i, int64_t) {
     const double* gyi = gy + i * s.oh * s.ow * s.oc;

@@ -1,5 +1,6 @@
 #pragma once
 #include "engine/kernels/dnnl.h"
+#include "engine/kernels/kept_weights.h"
 
 namespace tenon::kernels {
 
@@ -12,14 +13,16 @@ namespace tenon::kernels {
 int64_t conv_batch_cut(const ConvShape& s);
 
 /// Bytes that a pass works in: `room` of the functions below. What oneDNN's primitives keep for themselves is not in
-/// it.
+/// it, nor what `keep` has of the weights, for which it takes the memory.
 template <class T>
-size_t conv2d_workspace(const ConvShape& s, ConvPass pass);
+size_t conv2d_workspace(const ConvShape& s, ConvPass pass, const WeightKeeper& keep = {});
 /// `b` may be null where s.bias is not set.
 template <class T>
-void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y, void* room);
+void conv2d_forward(const ConvShape& s, const T* x, const T* w, const T* b, T* y, void* room,
+                    const WeightKeeper& keep = {});
 template <class T>
-void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx, void* room);
+void conv2d_backward_data(const ConvShape& s, const T* gy, const T* w, T* gx, void* room,
+                          const WeightKeeper& keep = {});
 /// `gb` is written where s.bias is set.
 template <class T>
 void conv2d_backward_weights(const ConvShape& s, const T* x, const T* gy, T* gw, T* gb, void* room);

@@ -12,7 +12,8 @@ using dnnl::memory;
 
 struct ShapeHash {
   size_t operator()(const MatmulShape& s) const {
-    const int64_t v[] = {s.m, s.n, s.k, s.lda, s.ldb, s.ldc, s.ta | s.tb << 1 | s.bf16 << 2 | s.add << 3 | s.bias << 4};
+    const int64_t v[] = {
+        s.m, s.n, s.k, s.lda, s.ldb, s.ldc, s.ta | s.tb << 1 | s.bf16 << 2 | s.add << 3 | s.bias << 4 | s.packed << 5};
     uint64_t h = 0xcbf29ce484222325ull;
     for (int64_t x : v) h = (h ^ static_cast<uint64_t>(x)) * 0x100000001b3ull;
     return static_cast<size_t>(h ^ (h >> 29));
@@ -21,6 +22,7 @@ struct ShapeHash {
 
 struct Matmul {
   memory a, b, bias, c;
+  memory::desc plain;  ///< of b before it is packed
   dnnl::primitive primitive;
 };
 
@@ -30,7 +32,8 @@ std::unique_ptr<Matmul> make_matmul(const MatmulShape& s) {
     return turned ? memory::desc({rows, cols}, type, memory::dims{1, ld})
                   : memory::desc({rows, cols}, type, memory::dims{ld, 1});
   };
-  const memory::desc a = side(s.m, s.k, s.lda, s.ta), b = side(s.k, s.n, s.ldb, s.tb), c = side(s.m, s.n, s.ldc, false),
+  const memory::desc any({s.k, s.n}, type, memory::format_tag::any), plain = side(s.k, s.n, s.ldb, s.tb);
+  const memory::desc a = side(s.m, s.k, s.lda, s.ta), b = s.packed ? any : plain, c = side(s.m, s.n, s.ldc, false),
                      bias = s.bias ? memory::desc({1, s.n}, type, memory::dims{s.n, 1}) : memory::desc();
   dnnl::primitive_attr attr;
   if (s.add) {
@@ -40,9 +43,11 @@ std::unique_ptr<Matmul> make_matmul(const MatmulShape& s) {
   }
   const auto desc = s.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
   auto m = std::make_unique<Matmul>();
-  m->primitive = dnnl::matmul(dnnl::matmul::primitive_desc(desc, attr, dnnl_engine()));
+  const dnnl::matmul::primitive_desc pd(desc, attr, dnnl_engine());
+  m->primitive = dnnl::matmul(pd);
+  m->plain = plain;
   m->a = memory(a, dnnl_engine(), nullptr);
-  m->b = memory(b, dnnl_engine(), nullptr);
+  m->b = memory(pd.weights_desc(), dnnl_engine(), nullptr);
   m->c = memory(c, dnnl_engine(), nullptr);
   if (s.bias) m->bias = memory(bias, dnnl_engine(), nullptr);
   return m;
@@ -70,6 +75,41 @@ bool has_bf16_products() {
     }
   }();
   return has;
+}
+
+bool packs_products() {
+  static const bool packs = [] {
+    switch (dnnl::get_effective_cpu_isa()) {
+      case dnnl::cpu_isa::avx512_core:
+      case dnnl::cpu_isa::avx512_core_vnni:
+      case dnnl::cpu_isa::avx512_core_bf16:
+      case dnnl::cpu_isa::avx512_core_amx:
+        return true;
+      default:
+        return false;
+    }
+  }();
+  return packs;
+}
+
+size_t dnnl_matmul_packed_bytes(const MatmulShape& s) {
+  return dnnl_guarded("product", [&] { return matmul_of(s).b.get_desc().get_size(); });
+}
+
+bool dnnl_matmul_same_packing(const MatmulShape& a, const MatmulShape& b) {
+  if (a == b) return true;
+  return dnnl_guarded("product", [&] {
+    const memory::desc first = matmul_of(a).b.get_desc();  // a copy: making the second may empty the cache
+    return first == matmul_of(b).b.get_desc();
+  });
+}
+
+void dnnl_matmul_pack(const MatmulShape& s, const void* b, void* packed) {
+  dnnl_guarded("weights of a product", [&] {
+    const Matmul& m = matmul_of(s);
+    memory from(m.plain, dnnl_engine(), const_cast<void*>(b)), to(m.b.get_desc(), dnnl_engine(), packed);
+    dnnl::reorder(from, to).execute(dnnl_stream(), from, to);
+  });
 }
 
 void dnnl_matmul(const MatmulShape& s, const void* a, const void* b, const void* bias, void* c) {

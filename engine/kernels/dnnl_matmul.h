@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace tenon::kernels {
@@ -8,14 +9,23 @@ namespace tenon::kernels {
 struct MatmulShape {
   int64_t m, n, k, lda, ldb, ldc;  ///< leading dimensions in elements, row-major
   bool ta, tb;
-  bool bf16;  ///< both sides and the result; else f32
-  bool add;   ///< to what C holds; f32 alone
-  bool bias;  ///< a row [n] that is added to every row of a result; bf16 alone
+  bool bf16;            ///< both sides and the result; else f32
+  bool add;             ///< to what C holds; f32 alone
+  bool bias;            ///< a row [n] that is added to every row of a result
+  bool packed = false;  ///< b lies as dnnl_matmul_pack() puts it; f32 where packs_products() alone
   bool operator==(const MatmulShape&) const = default;
 };
 
 /// Whether the processor multiplies bf16 by itself, as oneDNN sees it: ONEDNN_MAX_CPU_ISA counts.
 bool has_bf16_products();
+
+/// Whether products by a right side that was packed beforehand are faster and give the bits of those by the plain one.
+bool packs_products();
+/// Of the right side of a packed shape.
+size_t dnnl_matmul_packed_bytes(const MatmulShape& s);
+/// True where both packed shapes want the same order.
+bool dnnl_matmul_same_packing(const MatmulShape& a, const MatmulShape& b);
+void dnnl_matmul_pack(const MatmulShape& s, const void* b, void* packed);
 
 /// `a`, `b`, `bias` (null without) and `c` as the shape says. bf16 wants has_bf16_products().
 void dnnl_matmul(const MatmulShape& s, const void* a, const void* b, const void* bias, void* c);

@@ -15,9 +15,12 @@ namespace {
 
 constexpr int64_t kTinyProduct = 32 * 1024;  // multiply-adds below which a library call costs more than the product
 constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack copy
-// Up to so many products oneDNN's gemm and its matmul both add up in one chain, to the same bits. Beyond, gemm is as
-// fast for a transposed right side.
-constexpr int64_t kShortSum = 384;
+constexpr int64_t kFewRows = 4;              // below, a transposed right side is read row by row
+
+/// Whether oneDNN's matmul is faster than its gemm, which copies a transposed right side first.
+bool by_matmul(int64_t m, int64_t n, int64_t k) {
+  return m >= kFewRows && m * n * k >= kTinyProduct && packs_products();
+}
 
 // Note [Fused multiply-add]
 // The build forbids contraction so that every form of a formula gives the same bits. Inside a product there is only
@@ -58,6 +61,14 @@ struct Lanes<float> {
   static Lanes load(const float* p) { return {_mm256_loadu_ps(p)}; }
   void store(float* p) const { _mm256_storeu_ps(p, v); }
   void add_product(float x, const Lanes& y) { v = _mm256_fmadd_ps(_mm256_set1_ps(x), y.v, v); }
+  void add_products(const Lanes& x, const Lanes& y) { v = _mm256_fmadd_ps(x.v, y.v, v); }
+  void add(const Lanes& x) { v = _mm256_add_ps(v, x.v); }
+  /// Halves are added to halves: lane 0 to 4, then 0 to 2, then 0 to 1.
+  float sum() const {
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+  }
 };
 template <>
 struct Lanes<double> {
@@ -67,6 +78,12 @@ struct Lanes<double> {
   static Lanes load(const double* p) { return {_mm256_loadu_pd(p)}; }
   void store(double* p) const { _mm256_storeu_pd(p, v); }
   void add_product(double x, const Lanes& y) { v = _mm256_fmadd_pd(_mm256_set1_pd(x), y.v, v); }
+  void add_products(const Lanes& x, const Lanes& y) { v = _mm256_fmadd_pd(x.v, y.v, v); }
+  void add(const Lanes& x) { v = _mm256_add_pd(v, x.v); }
+  double sum() const {
+    const __m128d s = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
+  }
 };
 #else
 template <class T>
@@ -82,6 +99,18 @@ struct Lanes {
   void store(T* p) const { std::copy_n(v, count, p); }
   void add_product(T x, const Lanes& y) {
     for (int i = 0; i < count; ++i) v[i] = fma_(x, y.v[i], v[i]);
+  }
+  void add_products(const Lanes& x, const Lanes& y) {
+    for (int i = 0; i < count; ++i) v[i] = fma_(x.v[i], y.v[i], v[i]);
+  }
+  void add(const Lanes& x) {
+    for (int i = 0; i < count; ++i) v[i] += x.v[i];
+  }
+  T sum() const {
+    Lanes s = *this;
+    for (int n = count / 2; n >= 1; n /= 2)
+      for (int i = 0; i < n; ++i) s.v[i] += s.v[i + n];
+    return s.v[0];
   }
 };
 #endif
@@ -160,16 +189,26 @@ void transpose_blocks(int64_t n, int64_t k, const T* b, int64_t ldb, T* out, int
     }
 }
 
-/// Dot products along contiguous rows, for a transposed B too large to copy; eight partial sums, added in a fixed
-/// order.
-template <class T>
-T dot(int64_t k, const T* a, int64_t a_col, const T* b) {
-  T acc[8] = {};
+/// Dot products of a row with R rows of a transposed B, too large to copy. Each has two chains of lanes, added in a
+/// fixed order.
+template <class T, int R>
+void dots(int64_t k, const T* a, const T* b, int64_t ldb, T* sums) {
+  using L = Lanes<T>;
+  L acc[R][2];
+  for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = L::zero();
   int64_t p = 0;
-  for (; p + 8 <= k; p += 8)
-    for (int j = 0; j < 8; ++j) acc[j] = fma_(a[(p + j) * a_col], b[p + j], acc[j]);
-  for (int j = 0; p < k; ++p, ++j) acc[j] = fma_(a[p * a_col], b[p], acc[j]);
-  return ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
+  for (; p + 2 * L::count <= k; p += 2 * L::count)
+    for (int half = 0; half < 2; ++half) {
+      const int64_t at = p + half * L::count;
+      const L x = L::load(a + at);
+      for (int r = 0; r < R; ++r) acc[r][half].add_products(x, L::load(b + r * ldb + at));
+    }
+  for (int r = 0; r < R; ++r) {
+    acc[r][0].add(acc[r][1]);
+    sums[r] = acc[r][0].sum();
+  }
+  for (; p < k; ++p)
+    for (int r = 0; r < R; ++r) sums[r] = fma_(a[p], b[r * ldb + p], sums[r]);
 }
 
 template <class T>
@@ -182,11 +221,28 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
     transpose_blocks(n, k, b, ldb, copy, n);
     return plain(m, n, k, a, a_row, a_col, copy, n, c, ldc, add);
   }
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      T sum = dot(k, a + i * a_row, a_col, b + j * ldb);
-      c[i * ldc + j] = add ? c[i * ldc + j] + sum : sum;
+  constexpr int kRows = 4;
+  for (int64_t i = 0; i < m; ++i) {
+    const T* row = a + i * a_row;
+    T* to = c + i * ldc;
+    if (a_col != 1) {  // a column of a transposed A
+      for (int64_t j = 0; j < n; ++j) {
+        T sum = T(0);
+        for (int64_t p = 0; p < k; ++p) sum = fma_(row[p * a_col], b[j * ldb + p], sum);
+        to[j] = add ? to[j] + sum : sum;
+      }
+      continue;
     }
+    T sums[kRows];
+    for (int64_t j = 0; j < n; j += kRows) {
+      const int64_t some = std::min<int64_t>(kRows, n - j);
+      if (some == kRows)
+        dots<T, kRows>(k, row, b + j * ldb, ldb, sums);
+      else
+        for (int64_t r = 0; r < some; ++r) dots<T, 1>(k, row, b + (j + r) * ldb, ldb, sums + r);
+      for (int64_t r = 0; r < some; ++r) to[j + r] = add ? to[j + r] + sums[r] : sums[r];
+    }
+  }
 }
 
 /// Rows and columns of one piece of a large product: about 12 MFLOP, at most 512 x 512, halved along the longer side,
@@ -234,7 +290,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
-              if (!ta && tb && k <= kShortSum && pm >= 64)
+              if (!ta && tb && by_matmul(m, n, k))
                 dnnl_matmul({pm, pn, k, lda, ldb, ldc, ta, tb, false, beta != 0, false}, pa, pb, nullptr, pc);
               else
                 dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
@@ -252,6 +308,56 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
               small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
+            });
+}
+
+namespace {
+
+/// Packed columns are filled up to a block: fewer than this would take several times their size.
+constexpr int64_t kKeptColumns = 64;
+
+/// Of a piece [m, n] of a product by weights [.., k] that are packed.
+MatmulShape by_packed(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, int64_t ldc, bool bias) {
+  return {m, n, k, lda, ldw, ldc, false, true, false, false, bias, true};
+}
+
+}  // namespace
+
+void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, bool bias, int64_t ldc,
+                       const WeightKeeper& keep) {
+  if (!keep || !by_matmul(m, n, k) || n < kKeptColumns) return;
+  int64_t rows, cols;
+  cut(m, n, k, rows, cols);
+  for (int64_t j = 0; j < n; j += cols)
+    keep.take(by_packed(rows, std::min(cols, n - j), k, lda, ldw, ldc, bias), {j, cols});
+}
+
+void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
+                     const float* bias, float* c, int64_t ldc, const WeightKeeper& keep) {
+  if (k == 0 || !by_matmul(m, n, k)) {
+    const int64_t some = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n));
+    if (bias)
+      parallel_for(m, some, [&](int64_t i, int64_t e) {
+        for (; i < e; ++i) std::copy_n(bias, n, c + i * ldc);
+      });
+    return gemm(false, true, m, n, k, a, lda, w, ldw, c, ldc, bias ? 1.0f : 0.0f);
+  }
+  int64_t rows, cols;
+  cut(m, n, k, rows, cols);
+  in_pieces(false, true, m, n, k, a, lda, w, ldw, c, ldc,
+            [&](int64_t pm, int64_t pn, const float* pa, const float* pw, float* pc) {
+              const int64_t first = (pc - c) % ldc;
+              const float* row = bias ? bias + first : nullptr;
+              const MatmulShape whole = by_packed(rows, pn, k, lda, ldw, ldc, bias != nullptr);
+              MatmulShape s = whole;
+              s.m = pm;
+              // The last rows may want another order: they read the weights as they are.
+              if (keep && n >= kKeptColumns && dnnl_matmul_same_packing(whole, s)) {
+                const Ref<Storage> packed = keep.packed(whole, {first, cols});
+                return dnnl_matmul(s, pa, packed->data, row, pc);
+              }
+              s.packed = false;
+              dnnl_matmul(s, pa, pw, row, pc);
             });
 }
 

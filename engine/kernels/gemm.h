@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 
+#include "engine/kernels/kept_weights.h"
+
 namespace tenon::kernels {
 
 /// C[m, n] = op(A)[m, k] * op(B)[k, n] + beta * C, all row-major with leading dimensions in elements; op transposes
@@ -11,6 +13,13 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
           float* c, int64_t ldc, float beta = 0);
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
           double* c, int64_t ldc, double beta = 0);
+
+/// C[m, n] = A[m, k] * W[n, k] transposed, with `bias` [n] (or null) added to each row: the bits do not depend on what
+/// is kept of W. keep_gemm_weights() takes the memory for it.
+void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
+                     const float* bias, float* c, int64_t ldc, const WeightKeeper& keep);
+void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, bool bias, int64_t ldc,
+                       const WeightKeeper& keep);
 
 /// The same of bf16, given and returned by their bits: sums in f32, to which `bias` [n] (or null) is added, rounded
 /// once. Needs has_bf16_products() of dnnl_matmul.h.

@@ -17,38 +17,46 @@ int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 8, 32); }
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
 
-template <class T>
-void lstm_row(int64_t h, const T* __restrict g, T* __restrict cell, T* __restrict hidden, T* __restrict kept) {
-  for (int64_t j = 0; j < h; ++j) {
-    T i = sc::sigmoid(g[j]), f = sc::sigmoid(g[h + j]), u = sc::tanh(g[2 * h + j]), o = sc::sigmoid(g[3 * h + j]);
+// Forward of `n` units of one row. Gates lie `h` apart; x: the inputs' part of them, g: the hidden state's. What
+// backward needs goes to `kept`, where that is wanted.
+template <class T, bool Keeps>
+void lstm_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict g, T* __restrict cell,
+                T* __restrict hidden, T* __restrict kept) {
+  for (int64_t j = 0; j < n; ++j) {
+    T i = sc::sigmoid(x[j] + g[j]), f = sc::sigmoid(x[h + j] + g[h + j]), u = sc::tanh(x[2 * h + j] + g[2 * h + j]),
+      o = sc::sigmoid(x[3 * h + j] + g[3 * h + j]);
     T c = f * cell[j] + i * u;
     cell[j] = c;
     hidden[j] = o * sc::tanh(c);
-    kept[j] = i;
-    kept[h + j] = f;
-    kept[2 * h + j] = u;
-    kept[3 * h + j] = o;
+    if constexpr (Keeps) {
+      kept[j] = i;
+      kept[h + j] = f;
+      kept[2 * h + j] = u;
+      kept[3 * h + j] = o;
+    }
   }
 }
-/// g: the hidden state's part of the gates; x: the input's.
-template <class T>
-void gru_row(int64_t h, const T* __restrict x, const T* __restrict g, T* __restrict hidden, T* __restrict kept) {
-  for (int64_t j = 0; j < h; ++j) {
+template <class T, bool Keeps>
+void gru_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict g, const T* __restrict before,
+               T* __restrict hidden, T* __restrict kept) {
+  for (int64_t j = 0; j < n; ++j) {
     T r = sc::sigmoid(x[j] + g[j]), z = sc::sigmoid(x[h + j] + g[h + j]), m = g[2 * h + j],
-      n = sc::tanh(x[2 * h + j] + r * m);
-    hidden[j] = (T(1) - z) * n + z * hidden[j];
-    kept[j] = r;
-    kept[h + j] = z;
-    kept[2 * h + j] = n;
-    kept[3 * h + j] = m;
+      u = sc::tanh(x[2 * h + j] + r * m);
+    hidden[j] = (T(1) - z) * u + z * before[j];
+    if constexpr (Keeps) {
+      kept[j] = r;
+      kept[h + j] = z;
+      kept[2 * h + j] = u;
+      kept[3 * h + j] = m;
+    }
   }
 }
 template <class T>
-void plain_row(int64_t h, bool relu, const T* __restrict g, T* __restrict hidden) {
+void plain_units(int64_t n, bool relu, const T* __restrict x, const T* __restrict g, T* __restrict hidden) {
   if (relu)
-    for (int64_t j = 0; j < h; ++j) hidden[j] = g[j] > T(0) ? g[j] : T(0);
+    for (int64_t j = 0; j < n; ++j) hidden[j] = x[j] + g[j] > T(0) ? x[j] + g[j] : T(0);
   else
-    for (int64_t j = 0; j < h; ++j) hidden[j] = sc::tanh(g[j]);
+    for (int64_t j = 0; j < n; ++j) hidden[j] = sc::tanh(x[j] + g[j]);
 }
 
 // Backward of one row: gh comes in as the gradient of the new state and leaves as what goes straight to the old one;
@@ -88,15 +96,51 @@ void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict g
   }
 }
 
+/// What one step of one row reads and writes.
+template <class T>
+struct RowStep {
+  const T *x, *g, *before;
+  T *cell, *after, *y, *c, *kept;
+};
+
+/// Units [first, first + n) of it.
+template <class T>
+void step_units(const RnnShape& s, bool alive, const RowStep<T>& r, int64_t first, int64_t n) {
+  const int64_t h = s.h;
+  T *after = r.after + first, *kept = r.kept ? r.kept + first : nullptr;
+  const T *x = r.x + first, *g = r.g + first, *before = r.before + first;
+  if (!alive) {
+    std::copy_n(before, n, after);
+    std::fill_n(r.y + first, n, T(0));
+    for (int64_t k = 0; kept && k < kept_of(s.cell); ++k) std::fill_n(kept + k * h, n, T(0));
+  } else {
+    if (s.cell == Cell::lstm)
+      kept ? lstm_units<T, true>(h, n, x, g, r.cell + first, after, kept)
+           : lstm_units<T, false>(h, n, x, g, r.cell + first, after, nullptr);
+    else if (s.cell == Cell::gru)
+      kept ? gru_units<T, true>(h, n, x, g, before, after, kept)
+           : gru_units<T, false>(h, n, x, g, before, after, nullptr);
+    else
+      plain_units(n, s.cell == Cell::relu, x, g, after);
+    std::copy_n(after, n, r.y + first);
+  }
+  if (s.cell == Cell::lstm) std::copy_n(r.cell + first, n, r.c + first);
+}
+
+/// Few rows of large states are cut into units at every step, so that several threads share the weights.
+constexpr int64_t kUnitPieces = 4;
+bool cut_into_units(const RnnShape& s) { return s.n < kUnitPieces && gates_of(s.cell) * s.h * s.h >= 1 << 16; }
+
 /// Of every row of the batch.
 template <class T>
 struct ForwardRoom {
-  T *hidden, *cell, *gates;
+  T *hidden, *next, *cell, *gates;
   /// wh [h, gates * h], where it serves several steps: a product of few rows spends as much on the order of its right
   /// side as on itself.
   T* across;
   ForwardRoom(const RnnShape& s, Room& room)
       : hidden(room.take<T>(s.n * s.h)),
+        next(room.take<T>(s.n * s.h)),
         cell(room.take<T>(s.cell == Cell::lstm ? s.n * s.h : 0)),
         gates(room.take<T>(s.n * gates_of(s.cell) * s.h)),
         across(room.take<T>(turns_weights(s) ? gates_of(s.cell) * s.h * s.h : 0)) {}
@@ -140,49 +184,50 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
     parallel_for(h, 64, [&](int64_t begin, int64_t end) {
       transpose(width, end - begin, wh + begin, h, room.across + begin * width, width);
     });
+  const bool lstm = s.cell == Cell::lstm;
+  auto row_step = [&](int64_t row, int64_t t, const T* before, T* after) {
+    const int64_t at = t * s.n + row;
+    return RowStep<T>{gx + at * width,
+                      room.gates + row * width,
+                      before + row * h,
+                      lstm ? room.cell + row * h : nullptr,
+                      after + row * h,
+                      y + at * h,
+                      lstm ? c + at * h : nullptr,
+                      kept ? kept + at * keep : nullptr};
+  };
+  const T add = bh ? T(1) : T(0);
+  std::copy_n(h0, s.n * h, room.hidden);
+  if (lstm) std::copy_n(c0, s.n * h, room.cell);
+  if (cut_into_units(s)) {
+    T *from = room.hidden, *to = room.next;
+    for (int64_t step = 0; step < s.steps; ++step, std::swap(from, to)) {
+      const int64_t t = time_of(s, step);
+      parallel_for(h, (h + kUnitPieces - 1) / kUnitPieces, [&](int64_t first, int64_t last) {
+        const int64_t n = last - first;
+        for (int64_t r = 0; r < s.n; ++r) {
+          for (int64_t q = 0; q < gates_of(s.cell); ++q) {
+            T* g = room.gates + r * width + q * h + first;
+            if (bh) std::copy_n(bh + q * h + first, n, g);
+            gemm(false, true, 1, n, h, from + r * h, h, wh + (q * h + first) * h, h, g, width, add);
+          }
+          step_units(s, live(s, r, t), row_step(r, t, from, to), first, n);
+        }
+      });
+    }
+    return;
+  }
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
-    int64_t rows = end - begin;
-    T *hidden = room.hidden + begin * h, *cell = room.cell + (s.cell == Cell::lstm ? begin * h : 0),
-      *gates = room.gates + begin * width;
-    std::copy_n(h0 + begin * h, rows * h, hidden);
-    if (s.cell == Cell::lstm) std::copy_n(c0 + begin * h, rows * h, cell);
-    for (int64_t step = 0; step < s.steps; ++step) {
-      int64_t t = time_of(s, step), at = t * s.n + begin;
-      for (int64_t r = 0; r < rows; ++r) {
-        T* __restrict g = gates + r * width;
-        const T* __restrict x = gx + (at + r) * width;
-        if (s.cell == Cell::gru && bh)
-          std::copy_n(bh, width, g);
-        else if (s.cell == Cell::gru)
-          std::fill_n(g, width, T(0));
-        else if (bh)
-          for (int64_t j = 0; j < width; ++j) g[j] = x[j] + bh[j];
-        else
-          std::copy_n(x, width, g);
-      }
+    const int64_t rows = end - begin;
+    T *from = room.hidden, *to = room.next, *gates = room.gates + begin * width;
+    for (int64_t step = 0; step < s.steps; ++step, std::swap(from, to)) {
+      const int64_t t = time_of(s, step);
+      for (int64_t r = 0; bh && r < rows; ++r) std::copy_n(bh, width, gates + r * width);
       if (turned)
-        gemm(false, false, rows, width, h, hidden, h, room.across, width, gates, width, T(1));
+        gemm(false, false, rows, width, h, from + begin * h, h, room.across, width, gates, width, add);
       else
-        gemm(false, true, rows, width, h, hidden, h, wh, h, gates, width, T(1));
-      for (int64_t r = 0; r < rows; ++r) {
-        T *state = hidden + r * h, *k = kept + (at + r) * keep;
-        const T* g = gates + r * width;
-        if (!live(s, begin + r, t)) {
-          std::fill_n(y + (at + r) * h, h, T(0));
-          if (keep) std::fill_n(k, keep, T(0));
-          if (s.cell == Cell::lstm) std::copy_n(cell + r * h, h, c + (at + r) * h);
-          continue;
-        }
-        if (s.cell == Cell::lstm) {
-          lstm_row(h, g, cell + r * h, state, k);
-          std::copy_n(cell + r * h, h, c + (at + r) * h);
-        } else if (s.cell == Cell::gru) {
-          gru_row(h, gx + (at + r) * width, g, state, k);
-        } else {
-          plain_row(h, s.cell == Cell::relu, g, state);
-        }
-        std::copy_n(state, h, y + (at + r) * h);
-      }
+        gemm(false, true, rows, width, h, from + begin * h, h, wh, h, gates, width, add);
+      for (int64_t r = begin; r < end; ++r) step_units(s, live(s, r, t), row_step(r, t, from, to), 0, h);
     }
   });
 }

@@ -23,7 +23,8 @@ size_t rnn_forward_workspace(const RnnShape& s);
 template <class T>
 size_t rnn_backward_workspace(const RnnShape& s);
 /// gx [steps, n, gates * h]: what the inputs give to the gates. wh [gates * h, h]; bh [gates * h] or null. y [steps, n,
-/// h]; c [steps, n, h] and c0 for lstm alone; kept [steps, n, kept_of * h].
+/// h]; c [steps, n, h] and c0 for lstm alone; kept [steps, n, kept_of * h], or null where no gradient will be asked
+/// for.
 template <class T>
 void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const T* wh, const T* bh, T* y, T* c,
                  T* kept, void* room);

@@ -34,6 +34,7 @@ void each(const Tensor& t, const F& value) {
   } else {
     throw Error(std::string("parameters are f32 or f64, not ") + tenon::name(t.dtype()));
   }
+  t.storage()->changed();
 }
 
 double kaiming_scale(const Tensor& t, double a, Fan fan, const std::string& nonlinearity) {

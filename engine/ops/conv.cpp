@@ -55,8 +55,12 @@ template <class F>
 auto of_type(DType t, const F& f) {
   return t == DType::bf16 ? f(uint16_t{}) : t == DType::f32 ? f(float{}) : f(double{});
 }
-size_t conv_room(const kernels::ConvShape& s, DType t, kernels::ConvPass pass) {
-  return of_type(t, [&](auto one) { return kernels::conv2d_workspace<decltype(one)>(s, pass); });
+size_t conv_room(const kernels::ConvShape& s, DType t, kernels::ConvPass pass, const kernels::WeightKeeper& keep = {}) {
+  return of_type(t, [&](auto one) { return kernels::conv2d_workspace<decltype(one)>(s, pass, keep); });
+}
+/// Of weights that are read as they are.
+kernels::WeightKeeper keeper(const Tensor& w, DType t) {
+  return w.dtype() == t && t != DType::f64 ? kernels::WeightKeeper(w) : kernels::WeightKeeper();
 }
 
 double conv_flops(const Shape& w, const Shape& y) {
@@ -114,7 +118,7 @@ struct Conv2d {
     kernels::Room room;
     dense_nhwc_as(c.in[0], t, room), dense_as(c.in[1], t, room), dense_as(c.in[2], t, room);
     ops::wide_result(c.out[0], room);
-    return room.used() + conv_room(shape(c), t, kernels::ConvPass::forward);
+    return room.used() + conv_room(shape(c), t, kernels::ConvPass::forward, keeper(c.in[1], t));
   }
   static void cpu(const Call& c) {
     const DType t = computed_in(c.out[0].dtype());
@@ -124,7 +128,8 @@ struct Conv2d {
     const kernels::ConvShape s = shape(c);
     of_type(t, [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, y.data<T>(), room.rest());
+      kernels::conv2d_forward<T>(s, x.data<T>(), w.data<T>(), b ? b.data<T>() : nullptr, y.data<T>(), room.rest(),
+                                 keeper(c.in[1], t));
     });
     if (wide) ops::write_output(c.out[0], wide);
   }
@@ -185,7 +190,7 @@ struct Conv2dInput {
     kernels::Room room;
     dense_nhwc_as(c.in[0], t, room), dense_as(c.in[1], t, room);
     ops::wide_result(c.out[0], room);
-    return room.used() + conv_room(shape(c), t, kernels::ConvPass::backward_data);
+    return room.used() + conv_room(shape(c), t, kernels::ConvPass::backward_data, keeper(c.in[1], t));
   }
   static void cpu(const Call& c) {
     const DType t = computed_in(c.out[0].dtype());
@@ -195,7 +200,7 @@ struct Conv2dInput {
     const kernels::ConvShape s = shape(c);
     of_type(t, [&](auto one) {
       using T = decltype(one);
-      kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), gx.data<T>(), room.rest());
+      kernels::conv2d_backward_data<T>(s, gy.data<T>(), w.data<T>(), gx.data<T>(), room.rest(), keeper(c.in[1], t));
     });
     if (wide) ops::write_output(c.out[0], wide);
   }

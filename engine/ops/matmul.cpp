@@ -74,7 +74,7 @@ struct Operands {
 };
 
 /// y = op(a) op(b), of every matrix of the batch, with a row `bias` added to each row of a single one.
-void multiply_matrices(const Call& c, bool ta, bool tb) {
+void multiply_matrices(const Call& c, bool ta, bool tb, const kernels::WeightKeeper& keep = {}) {
   kernels::Room room(c.workspace);
   const Operands in(c, room);
   const Tensor& y = in.wide ? in.wide : c.out[0];
@@ -95,6 +95,12 @@ void multiply_matrices(const Call& c, bool ta, bool tb) {
                            in.b.t.data<uint16_t>() + in.b.at(i), in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr,
                            y.data<uint16_t>() + i * m * n, n);
     });
+  if (y.dtype() == DType::f32 && batch == 1 && !a_turned && b_turned) {
+    kernels::gemm_by_weights(m, n, k, in.a.t.data<float>() + in.a.at(0), in.a.ld, in.b.t.data<float>() + in.b.at(0),
+                             in.b.ld, in.bias ? in.bias.data<float>() : nullptr, y.data<float>(), n, keep);
+    if (in.wide) ops::write_output(c.out[0], in.wide);
+    return;
+  }
   float_or_double(y.dtype(), [&](auto one) {
     using T = decltype(one);
     T* to = y.data<T>();
@@ -188,8 +194,18 @@ struct Linear {
     m.shape[1] = w.shape[0];
     return m;
   }
-  static size_t workspace(const NoAttrs&, const Call& c) { return Operands::bytes(c); }
-  static void cpu(const Call& c) { multiply_matrices(c, false, true); }
+  /// Of a weight that is read as it is.
+  static kernels::WeightKeeper keeper(const Call& c) {
+    const Tensor &x = c.in[0], &w = c.in[1];
+    const bool plain = x.dtype() == DType::f32 && w.dtype() == DType::f32 && x.is_contiguous();
+    return plain ? kernels::WeightKeeper(w) : kernels::WeightKeeper();
+  }
+  static size_t workspace(const NoAttrs&, const Call& c) {
+    const int64_t m = c.in[0].size(0), n = c.in[1].size(0), k = c.in[1].size(1);
+    if (const auto keep = keeper(c)) kernels::keep_gemm_weights(m, n, k, k, k, c.in[2].defined(), n, keep);
+    return Operands::bytes(c);
+  }
+  static void cpu(const Call& c) { multiply_matrices(c, false, true, keeper(c)); }
   static constexpr Saves saves{.inputs = 0b011};
   static void backward(Grad& d) {
     const Tensor& g = d.out();

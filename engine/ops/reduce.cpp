@@ -114,13 +114,18 @@ void reduce_columns(const T* x, T* out, int64_t rows, int64_t columns, int64_t s
   int64_t blocks = std::max<int64_t>(1, (rows + kBlock - 1) / kBlock);
   std::vector<T> parts(static_cast<size_t>(blocks * columns), R::template start<T>());
   auto some = [&](int64_t block, int64_t c0, int64_t c1) {
-    T* acc = parts.data() + block * columns;
-    for (int64_t r = block * kBlock; r < std::min(rows, (block + 1) * kBlock); ++r) {
-      const T* row = x + r * stride;
-      for (int64_t c = c0; c < c1; ++c) acc[c] = R::template join<T>(row[c], acc[c]);
+    T* __restrict acc = parts.data() + block * columns;
+    auto join = [](T value, T sum) { return R::template join<T>(value, sum); };
+    int64_t r = block * kBlock;
+    const int64_t last = std::min(rows, (block + 1) * kBlock);
+    for (; r + 4 <= last; r += 4) {
+      const T *a = x + r * stride, *b = a + stride, *d = b + stride, *e = d + stride;
+      for (int64_t c = c0; c < c1; ++c) acc[c] = join(e[c], join(d[c], join(b[c], join(a[c], acc[c]))));
     }
+    for (; r < last; ++r)
+      for (int64_t c = c0; c < c1; ++c) acc[c] = join(x[r * stride + c], acc[c]);
   };
-  constexpr int64_t kStripe = 1024;
+  constexpr int64_t kStripe = 4096;  // long runs in memory; what is added up stays in the cache
   int64_t stripes = (columns + kStripe - 1) / kStripe;
   int64_t grain =
       std::max<int64_t>(1, 65536 / std::max<int64_t>(1, std::min(rows, kBlock) * std::min(columns, kStripe)));

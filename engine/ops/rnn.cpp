@@ -25,10 +25,12 @@ enum Input { kGx, kH0, kC0, kWh, kBh, kLengths, kInputs };
 struct RnnAttrs {
   int64_t cell;
   bool reverse;
+  bool forgets = false;  ///< what the backward op needs is not kept: no gradient is asked for
   template <class F>
   void fields(F&& f) const {
     f("cell", cell);
     f("reverse", reverse);
+    f("forgets", forgets, forgets);
   }
   Cell kind() const { return static_cast<Cell>(cell); }
 };
@@ -173,7 +175,7 @@ struct Rnn {
     out[0] = out[1] = out[2] = x;
     out[0].shape[2] = w.shape[1];
     out[1].shape = lstm ? out[0].shape : Shape{0};
-    out[2].shape[2] = kernels::kept_of(a.kind()) * w.shape[1];
+    out[2].shape = a.forgets ? Shape{0} : Shape{x.shape[0], x.shape[1], kernels::kept_of(a.kind()) * w.shape[1]};
   }
   static size_t workspace(const Attrs& a, const Call& c) {
     const kernels::RnnShape s = rnn_shape(a, c.in[kGx].size(), c.in[kWh].size(1), {});
@@ -203,7 +205,7 @@ struct Rnn {
     const auto& a = d.as<Attrs>();
     std::vector<Tensor> in;
     for (int i = 0; i < kInputs; ++i) in.push_back(d.x(i));
-    if (grad_enabled() || d.out(2))
+    if (grad_enabled() || d.out(2) || a.forgets)
       return composite_gradient(d, in, [&](const std::vector<Tensor>& x) { return composite(a, x); });
     for (int i = 0; i < 3; ++i) in.push_back(d.y(i));
     in.push_back(d.out(0));
@@ -261,7 +263,9 @@ RnnSequence rnn_sequence(Cell cell, bool reverse, const Tensor& gx, const Tensor
                          const Tensor& wh, const Tensor& bh, const Tensor& lengths) {
   const Tensor in[] = {gx, h0, c0, wh, bh, lengths};
   Tensor out[3];
-  apply_many<Rnn>({static_cast<int64_t>(cell), reverse}, in, kInputs, out);
+  bool asked = false;
+  for (const Tensor& t : in) asked = asked || (t && t.requires_grad());
+  apply_many<Rnn>({static_cast<int64_t>(cell), reverse, !(asked && grad_enabled())}, in, kInputs, out);
   return {out[0], cell == Cell::lstm ? out[1] : Tensor()};
 }
 

@@ -197,7 +197,7 @@ class Fusing {
   void run() {
     for (size_t i = 0; i < before_.nodes.size(); ++i) {
       if (gone_.contains(i) || before_.nodes[i].compiled) continue;
-      if (!product(i) && !shuffle(i) && !single(i)) pointwise(i);
+      if (!product(i) && !recurrent(i) && !shuffle(i) && !single(i)) pointwise(i);
     }
     std::vector<OnnxNode>& nodes = model_.graph.nodes;
     nodes.clear();
@@ -315,6 +315,24 @@ class Fusing {
     return w.ndim() == 4 && groups >= 1 && w.size(0) % groups == 0 && (!b || b->ndim() == 1) &&
            n.integers("strides", {1, 1}).size() == 2 && n.integers("dilations", {1, 1}).size() == 2 &&
            std::ranges::min(n.integers("strides", {1, 1})) > 0 && std::ranges::min(n.integers("dilations", {1, 1})) > 0;
+  }
+
+  bool recurrent(size_t i) {
+    const OnnxNode& n = before_.nodes[i];
+    if (n.op_type != "LSTM" || !n.domain.empty() || n.inputs.size() < 3 || flow_.is_constant(n.inputs[0])) return false;
+    constexpr size_t kBias = 3, kLengths = 4, kHidden = 5, kCell = 6, kPeepholes = 7;
+    const Tensor *w = constant(n, 1), *r = constant(n, 2), *b = constant(n, kBias);
+    if (!w || !r || (has(n, kBias) && !b) || has(n, kLengths) || has(n, kPeepholes)) return false;
+    const Tensor bias = b ? *b : Tensor();
+    if (!fuses_lstm(n, *w, *r, bias)) return false;
+    FusedNodes f{.nodes = {n}};
+    for (const std::string& name : n.inputs)
+      if (const Tensor* t = flow_.is_constant(name) ? before_.initializer(name) : nullptr) f.constants[name] = *t;
+    OnnxNode node = n;
+    node.inputs = {n.inputs[0], has(n, kHidden) ? n.inputs[kHidden] : "", has(n, kCell) ? n.inputs[kCell] : ""};
+    node.compiled = fused_lstm(std::move(f), *w, *r, bias);
+    becomes({i}, std::move(node));
+    return true;
   }
 
   /// A norm is one node that pays; of others it takes two.

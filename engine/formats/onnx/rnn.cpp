@@ -1,10 +1,17 @@
 // ONNX's recurrent layers, step by step in the operators' own words. Gates lie in ONNX's order: LSTM i o f c, GRU z r
 // h.
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 
+#include "engine/formats/onnx/fused_nodes.h"
 #include "engine/formats/onnx/operator.h"
+#include "engine/kernels/packed_product.h"
+#include "engine/kernels/rnn.h"
+#include "engine/kernels/scratch.h"
 #include "engine/ops/create.h"
+#include "engine/ops/dense.h"
 #include "engine/ops/join.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
@@ -195,5 +202,92 @@ TENON_ONNX(LSTM) {
       });
 }
 
+/// One direction of an LSTM by constant weights, its gates in the order of kernels/rnn.h.
+struct ReadyLstm {
+  Tensor w, r, bias;  ///< [4 h, in], [4 h, h], [4 h]
+  std::unique_ptr<kernels::PackedProduct> inputs;
+
+  ReadyLstm(const Tensor& w_given, const Tensor& r_given, const Tensor& b_given) {
+    const int64_t h = r_given.size(1);
+    auto reordered = [&](const Tensor& t) {
+      return cat({narrow(t, 0, 0, h), narrow(t, 0, 2 * h, h), narrow(t, 0, 3 * h, h), narrow(t, 0, h, h)}, 0);
+    };
+    w = contiguous(reordered(w_given)), r = contiguous(reordered(r_given));
+    if (b_given) bias = contiguous(reordered(add(narrow(b_given, 0, 0, 4 * h), narrow(b_given, 0, 4 * h, 4 * h))));
+    inputs = std::make_unique<kernels::PackedProduct>(w.size(1), 4 * h, true, w.data<float>(),
+                                                      bias ? bias.data<float>() : nullptr);
+  }
+  /// x [time, batch, in] -> y, c [time, batch, h].
+  void run(const Tensor& x, const Tensor& h0, const Tensor& c0, bool reverse, const Tensor& y, const Tensor& c) const {
+    const kernels::RnnShape s{kernels::Cell::lstm, reverse, x.size(0), x.size(1), r.size(1), nullptr};
+    const kernels::Scratch<float> gates(s.steps * s.n * 4 * s.h);
+    const kernels::Scratch<char> room(static_cast<int64_t>(kernels::rnn_forward_workspace<float>(s)));
+    inputs->run(s.steps * s.n, x.data<float>(), gates.data());
+    kernels::rnn_forward<float>(s, gates.data(), h0.data<float>(), c0.data<float>(), r.data<float>(), nullptr,
+                                y.data<float>(), c.data<float>(), nullptr, room.data());
+  }
+};
+
+/// The operator as it was.
+Items unfused(const FusedNodes& f, const OnnxCall& c) {
+  std::unordered_map<std::string, Tensor> values = f.constants;
+  for (size_t i = 0; i < c.in.size(); ++i) values[c.node.inputs[i]] = c.in[i];
+  std::vector<Tensor> in;
+  for (const std::string& name : f.nodes[0].inputs) in.push_back(name.empty() ? Tensor() : values[name]);
+  const Out out = run_onnx_node(f.nodes[0], in, c.opset);
+  return {out.begin(), out.end()};
+}
+
 }  // namespace
+
+bool fuses_lstm(const OnnxNode& n, const Tensor& w, const Tensor& r, const Tensor& b) {
+  const std::string way = n.text("direction", "forward");
+  const int64_t d = way == "bidirectional" ? 2 : 1;
+  if (way != "bidirectional" && way != "forward" && way != "reverse") return false;
+  if (n.find("activations") || n.number("clip", 0) > 0 || n.integer("input_forget", 0) != 0) return false;
+  const int64_t h = r.ndim() == 3 ? r.size(2) : 0;
+  return h > 0 && w.ndim() == 3 && w.size(2) > 0 && w.size(0) == d && r.size(0) == d && w.size(1) == 4 * h &&
+         r.size(1) == 4 * h && (!b || b.size() == Shape{d, 8 * h});
+}
+
+OnnxOperator fused_lstm(FusedNodes fused, const Tensor& w, const Tensor& r, const Tensor& b) {
+  struct Ready {
+    FusedNodes f;
+    bool batch_first, reverse;
+    std::vector<ReadyLstm> directions;
+  };
+  const bool reverse = fused.nodes[0].text("direction", "forward") == "reverse",
+             batch_first = fused.nodes[0].integer("layout", 0) != 0;
+  auto ready = std::make_shared<Ready>(Ready{std::move(fused), batch_first, reverse, {}});
+  for (int64_t d = 0; d < w.size(0); ++d)
+    ready->directions.emplace_back(select(w, 0, d), select(r, 0, d), b ? select(b, 0, d) : Tensor());
+  return [ready](const OnnxCall& c) -> Items {
+    const Tensor& given = c.in[0];
+    const auto count = static_cast<int64_t>(ready->directions.size());
+    const int64_t in = ready->directions[0].w.size(1), h = ready->directions[0].r.size(1);
+    if (!given || given.is_meta() || given.dtype() != DType::f32 || given.ndim() != 3 || given.size(2) != in ||
+        given.numel() == 0)
+      return unfused(ready->f, c);
+    const Tensor x = ops::dense(ready->batch_first ? transpose(given, 0, 1) : given);
+    const Shape state{x.size(1), h}, all{x.size(0), x.size(1), h};
+    const Shape states = ready->batch_first ? Shape{x.size(1), count, h} : Shape{count, x.size(1), h};
+    for (size_t i = 1; i < c.in.size(); ++i)
+      if (c.in[i] && (c.in[i].dtype() != DType::f32 || !(c.in[i].size() == states))) return unfused(ready->f, c);
+    const int axis = ready->batch_first ? 1 : 0;
+    auto initial = [&](size_t i, int64_t d) {
+      return i < c.in.size() && c.in[i] ? ops::dense(select(c.in[i], axis, d)) : zeros(state);
+    };
+    std::vector<Tensor> ys, hs, cs;
+    for (int64_t d = 0; d < count; ++d) {
+      const bool reverse = ready->reverse || d == 1;
+      const Tensor y = empty(all), cell = empty(all);
+      ready->directions[static_cast<size_t>(d)].run(x, initial(1, d), initial(2, d), reverse, y, cell);
+      const int64_t last = reverse ? 0 : x.size(0) - 1;
+      ys.push_back(y), hs.push_back(select(y, 0, last)), cs.push_back(select(cell, 0, last));
+    }
+    const Tensor y = count == 1 ? unsqueeze(ys[0], 1) : stack(ys, 1);  // [time, directions, batch, h]
+    return {ready->batch_first ? permute(y, {2, 0, 1, 3}) : y, stack(hs, axis), stack(cs, axis)};
+  };
+}
+
 }  // namespace tenon::formats

@@ -288,5 +288,57 @@ TEST(PreparedModel, tensors_of_another_type_or_size_run_node_by_node) {
   }
 }
 
+TEST(PreparedModel, lstms_of_every_form) {
+  struct Form {
+    const char* what;
+    int64_t steps, batch, in, h;
+    const char* way;
+    bool bias, states, batch_first;
+  };
+  const std::vector<Form> forms = {
+      {"one sequence of a large state", 7, 1, 40, 128, "forward", true, false, false},
+      {"two of them, backwards", 5, 2, 24, 128, "reverse", true, true, false},
+      {"a batch, both ways", 6, 9, 16, 24, "bidirectional", true, true, true},
+      {"small, no bias", 4, 3, 5, 7, "forward", false, false, true},
+      {"one step", 1, 1, 8, 200, "forward", true, true, false},
+  };
+  for (const Form& f : forms) {
+    const int64_t d = std::string(f.way) == "bidirectional" ? 2 : 1;
+    const Shape x = f.batch_first ? Shape{f.batch, f.steps, f.in} : Shape{f.steps, f.batch, f.in};
+    const Shape state = f.batch_first ? Shape{f.batch, d, f.h} : Shape{d, f.batch, f.h};
+    Written w(x);
+    std::vector<std::string> inputs{"x", w.weights({d, 4 * f.h, f.in}, 0.1), w.weights({d, 4 * f.h, f.h}, 0.1),
+                                    f.bias ? w.weights({d, 8 * f.h}) : "", ""};
+    for (int i = 0; i < 2; ++i) inputs.push_back(f.states ? w.weights(state) : "");
+    w.m.graph.nodes.push_back(
+        {"lstm",
+         "LSTM",
+         "",
+         inputs,
+         {"y", "yh", "yc"},
+         {{"hidden_size", f.h}, {"direction", std::string(f.way)}, {"layout", static_cast<int64_t>(f.batch_first)}}});
+    const OnnxModel m = w.done({"y", "yh", "yc"});
+    EXPECT_TRUE(PreparedModel(m).model().graph.nodes.at(0).compiled) << f.what;
+    expect_as_unfused(m, normal_values(x, 5), 1, f.what);
+  }
+}
+
+TEST(PreparedModel, lstms_that_are_not_fused_run_as_they_are) {
+  const Shape x{3, 2, 4};
+  for (const OnnxAttribute& a : {OnnxAttribute{"clip", 0.5}, OnnxAttribute{"input_forget", int64_t{1}},
+                                 OnnxAttribute{"activations", std::vector<std::string>{"Sigmoid", "Relu", "Tanh"}}}) {
+    Written w(x);
+    w.m.graph.nodes.push_back({"lstm",
+                               "LSTM",
+                               "",
+                               {"x", w.weights({1, 12, 4}), w.weights({1, 12, 3})},
+                               {"y"},
+                               {{"hidden_size", int64_t{3}}, a}});
+    const OnnxModel m = w.done({"y"});
+    EXPECT_FALSE(PreparedModel(m).model().graph.nodes.at(0).compiled) << a.name;
+    expect_as_unfused(m, normal_values(x, 6), 1, a.name);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::formats
