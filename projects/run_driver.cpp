@@ -196,7 +196,7 @@ void RunDriver::Impl::go_on(const TrainOptions& options, const Together& togethe
     session = branch_from(*project, info.branch, info.model, recipe, options.replaying, options.session);
   } else {
     std::optional<WeightsFile> weights;
-    if (none && begins_with_weights(recipe)) weights = read_weights(*project, recipe);
+    if (none && begins_with_weights(recipe)) weights = read_weights(*project, info.model, recipe);
     session = std::make_unique<TrainingSession>(info.model, recipe, options.session);
     begin_with(*session, std::move(weights));
   }
