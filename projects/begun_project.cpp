@@ -12,7 +12,7 @@ namespace tenon::projects {
 Recipe recipe_to_go_on(const Recipe& recipe) {
   Recipe r = recipe;
   for (const char* key : {"init.from", "init.run", "init.map", "init.match", "init.missing", "init.sha256", "init.anew",
-                          "edits", "watches", "distill.from", "distill.sha256"})
+                          "edits", "watches", "distill.from", "distill.features", "distill.sha256"})
     r.reset(key);
   for (bool again = true; again;) {
     again = false;

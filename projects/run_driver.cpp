@@ -119,13 +119,15 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
   const ModelSpec model = trial ? trial->model : project->model();
   std::optional<WeightsFile> weights;
   if (begins_with_weights(recipe)) {
-    weights = read_weights(*project, recipe);
+    weights = read_weights(*project, model, recipe);
     recipe.set_value("init.sha256", weights->sha256);
   }
   std::optional<TeacherFile> teacher;
   if (learns_from_teacher(recipe)) {
     teacher = read_teacher(*project, recipe);
     recipe.set_value("distill.sha256", teacher->sha256);
+  } else if (!recipe.text("distill.features").empty()) {
+    throw Error::usage("distill.features names layers of a teacher, and there is none", "Name one: distill.from=RUN");
   }
   SessionOptions where = options.session;
   if (where.device == Device{} && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
@@ -194,7 +196,7 @@ void RunDriver::Impl::go_on(const TrainOptions& options, const Together& togethe
     session = branch_from(*project, info.branch, info.model, recipe, options.replaying, options.session);
   } else {
     std::optional<WeightsFile> weights;
-    if (none && begins_with_weights(recipe)) weights = read_weights(*project, recipe);
+    if (none && begins_with_weights(recipe)) weights = read_weights(*project, info.model, recipe);
     session = std::make_unique<TrainingSession>(info.model, recipe, options.session);
     begin_with(*session, std::move(weights));
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "core/mapped_file.h"
@@ -18,6 +19,7 @@
 #include "engine/formats/torch/exported_archive.h"
 #include "engine/formats/torch/file.h"
 #include "engine/ops/view.h"
+#include "projects/gguf_export.h"
 #include "projects/surgery.h"
 
 namespace tenon::projects {
@@ -67,14 +69,39 @@ std::vector<GivenTensor> of_safetensors(const File& file) {
   return out;
 }
 
+/// llama.cpp's names of a gpt2 become those that the model has for the same tensors. Where the file has no projection
+/// of its own at the end, as GPT-2 itself has none, that is the table of the tokens once more.
+void name_as_model(const ModelSpec& model, std::vector<GivenTensor>& tensors) {
+  GptLayers layers;
+  try {
+    layers = find_gpt(model);
+  } catch (const Error&) {
+    return;  // another kind of model: the table of weights shows both names
+  }
+  std::map<std::string, std::string> ours;
+  for (const auto& [mine, theirs] : gpt2_names(layers)) ours[theirs] = mine;
+  std::optional<GivenTensor> table;
+  bool head = false;
+  for (GivenTensor& t : tensors) {
+    if (t.name == "token_embd.weight") table = t;
+    head |= t.name == "output.weight";
+    if (const auto at = ours.find(t.name); at != ours.end()) t.name = at->second;
+  }
+  if (!table || head) return;
+  table->name = ours.at("output.weight");
+  tensors.push_back(std::move(*table));
+}
+
 /// Quantized values begin as the numbers that they stand for.
-std::vector<GivenTensor> of_gguf(const File& file) {
+std::vector<GivenTensor> of_gguf(const File& file, const ModelSpec* model) {
   const auto all = formats::Gguf::parse(file);
   std::vector<GivenTensor> out;
   for (const auto& e : all.entries()) {
     const std::string problem = e.problem();
     out.push_back({e.name, e.dtype(), e.shape, problem.empty() ? all.tensor(e) : Tensor(), problem});
   }
+  for (const auto& [key, text] : all.metadata())
+    if (model && key == "general.architecture" && text == "gpt2") name_as_model(*model, out);
   return out;
 }
 
@@ -170,7 +197,8 @@ bool keeps_average(Project& project, const std::string& which) {
   return recipe.text("average.type") != "none" && recipe.flag("average.evaluate");
 }
 
-WeightsFile of_file(const std::string& path) {
+/// `model`: whose names a file may be read with; null: it keeps its own.
+WeightsFile of_file(const std::string& path, const ModelSpec* model) {
   const File file = MappedFile::open(path);
   const FileKind kind = formats::file_kind(file->bytes());
   WeightsFile w;
@@ -180,7 +208,7 @@ WeightsFile of_file(const std::string& path) {
       w.tensors = of_safetensors(file);
       break;
     case FileKind::gguf:
-      w.tensors = of_gguf(file);
+      w.tensors = of_gguf(file, model);
       break;
     case FileKind::torch:
     case FileKind::torch_legacy:
@@ -220,7 +248,7 @@ bool begins_with_weights(const Recipe& recipe) {
   return !recipe.text("init.from").empty() || !recipe.text("init.run").empty();
 }
 
-WeightsFile read_weights(Project& project, const Recipe& recipe, const Progress& progress) {
+WeightsFile read_weights(Project& project, const ModelSpec& model, const Recipe& recipe, const Progress& progress) {
   const std::string &from = recipe.text("init.from"), &which = recipe.text("init.run");
   WeightsFile w;
   if (from.empty() || same_file(from, project.path())) {
@@ -232,7 +260,7 @@ WeightsFile read_weights(Project& project, const Recipe& recipe, const Progress&
     throw Error::usage(fmt::format("init.run = {}: {} is no project, it has no runs", which, from),
                        "Leave init.run empty, or name a .tenon file.");
   } else {
-    w = of_file(from);
+    w = of_file(from, recipe.text("init.map").empty() ? &model : nullptr);
   }
   std::string wanted = recipe.text("init.sha256");
   std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -243,7 +271,7 @@ WeightsFile read_weights(Project& project, const Recipe& recipe, const Progress&
 }
 
 WeightMap weight_table(Project& project, const ModelSpec& model, const Recipe& recipe, const Progress& progress) {
-  WeightsFile w = read_weights(project, recipe, progress);
+  WeightsFile w = read_weights(project, model, recipe, progress);
   return map_weights(model_tensors(model, recipe), std::move(w.tensors), WeightRules(recipe));
 }
 

@@ -20,9 +20,11 @@ struct WeightsFile {
 
 /// Whether a recipe says what a run begins with (init.from, init.run).
 bool begins_with_weights(const Recipe& recipe);
-/// What it says; `project` is whose runs init.run means where init.from names no other. Throws Error naming the file
-/// that is not there, is none with weights, or is not the one that init.sha256 says.
-WeightsFile read_weights(Project& project, const Recipe& recipe, const Progress& progress = {});
+/// What it says; `project` is whose runs init.run means where init.from names no other. A gpt2 of llama.cpp (GGUF) is
+/// read with the names that `model`, which begins with it, has for its tensors, where that is such a transformer and
+/// init.map says nothing else. Throws Error naming the file that is not there, is none with weights, or is not the one
+/// that init.sha256 says.
+WeightsFile read_weights(Project& project, const ModelSpec& model, const Recipe& recipe, const Progress& progress = {});
 /// Of a run: "cnn-01@best", as init.run has it. Its averaged weights where it is evaluated with them.
 WeightsFile weights_of_run(Project& project, const std::string& which, const Progress& progress = {});
 /// The table of a recipe and a model, without a run.

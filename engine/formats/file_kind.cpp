@@ -13,7 +13,7 @@ FileKind zip_kind(std::string_view bytes) {
     bool value = false, arrays = !zip.members().empty();
     for (const Zip::Member& m : zip.members()) {
       if (m.name.ends_with("/constants.pkl")) return FileKind::torchscript;
-      if (m.name.ends_with("/archive_format")) return FileKind::torch_export;
+      if (m.name.ends_with("/archive_format") || m.name == kExportedProgramOf27) return FileKind::torch_export;
       value |= m.name.ends_with("/data.pkl");
       arrays &= m.name.ends_with(".npy");
     }

@@ -1,5 +1,7 @@
 #include "engine/kernels/u8_values.h"
 
+#include <limits>
+
 #include "core/parallel.h"
 
 namespace tenon::kernels {
@@ -19,6 +21,20 @@ void quantize_span(const float* __restrict x, int64_t n, float scale, int32_t ze
     q[i] = static_cast<uint8_t>(static_cast<int32_t>((v + kWhole) - kWhole) + zero);
   }
 }
+void add_span(const uint8_t* __restrict a, float sa, int32_t za, const uint8_t* __restrict b, float sb, int32_t zb,
+              int64_t n, float floor, float scale, int32_t zero, uint8_t* __restrict q) {
+  // Pieces that stay near are summed in f32 and rounded by the loop that rounds all others.
+  constexpr int64_t kPiece = 512;
+  float sum[kPiece];
+  for (int64_t at = 0; at < n; at += kPiece) {
+    const int64_t count = n - at < kPiece ? n - at : kPiece;
+    for (int64_t i = 0; i < count; ++i) {
+      const float v = static_cast<float>(a[at + i] - za) * sa + static_cast<float>(b[at + i] - zb) * sb;
+      sum[i] = v > floor ? v : floor;
+    }
+    quantize_span(sum, count, scale, zero, q + at);
+  }
+}
 void dequantize_span(const uint8_t* __restrict q, int64_t n, float scale, int32_t zero, float* __restrict x) {
   for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(q[i] - zero) * scale;
 }
@@ -27,6 +43,13 @@ void dequantize_span(const uint8_t* __restrict q, int64_t n, float scale, int32_
 
 void quantize_u8(const float* x, int64_t n, float scale, int32_t zero, uint8_t* q) {
   parallel_for(n, kU8Grain, [&](int64_t i, int64_t e) { quantize_span(x + i, e - i, scale, zero, q + i); });
+}
+
+void add_u8(const U8Span& a, const U8Span& b, int64_t n, bool relu, float scale, int32_t zero, uint8_t* q) {
+  const float floor = relu ? 0.0f : -std::numeric_limits<float>::infinity();
+  parallel_for(n, kU8Grain, [&](int64_t i, int64_t e) {
+    add_span(a.q + i, a.scale, a.zero, b.q + i, b.scale, b.zero, e - i, floor, scale, zero, q + i);
+  });
 }
 
 void dequantize_u8(const uint8_t* q, int64_t n, float scale, int32_t zero, float* x) {

@@ -4,15 +4,15 @@
 
 #include <cmath>
 
-#include "core/backend.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/init.h"
 #include "engine/nn/random_state.h"
+#include "engine/ops/create.h"
 #include "engine/ops/dropout.h"
-#include "engine/ops/embedding.h"
+#include "engine/ops/gather.h"
 #include "engine/ops/join.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
@@ -78,15 +78,9 @@ Rnn::Result Rnn::run(const Tensor& given, const State& state, const Tensor& leng
   Tensor x = options_.batch_first ? transpose(given, 0, 1) : given;
   int64_t steps = x.size(0), batch = x.size(1), directions = options_.bidirectional ? 2 : 1;
   if (steps < 1) throw Error("a sequence without steps has no last state");
-  Tensor last_rows;  // of [steps * batch, hidden]: where each sequence ends
-  if (lengths && !lengths.is_meta()) {
-    const Tensor l = to_host(contiguous(detach(lengths)));
-    if (l.dtype() == DType::i64)
-      for (int64_t i = 0; i < l.numel(); ++i)
-        if (l.data<int64_t>()[i] < 1)
-          throw Error(fmt::format("sequence {} has length {}; it must be at least 1", i, l.data<int64_t>()[i]));
-    last_rows = add(mul(sub(lengths, 1), static_cast<double>(batch)), arange(batch, DType::i64, lengths.device()));
-  }
+  // Where each sequence ends, [1, batch, hidden], and whether it has a step at all, [batch, 1]: made by ops alone, so
+  // that a graph of them serves any lengths.
+  Tensor ends, has_steps;
   std::vector<Tensor> last_h, last_c;
   for (int64_t layer = 0; layer < options_.num_layers; ++layer) {
     if (layer > 0 && training() && options_.dropout > 0) {
@@ -98,17 +92,22 @@ Rnn::Result Rnn::run(const Tensor& given, const State& state, const Tensor& leng
       int64_t index = layer * directions + direction;
       const Weights& w = *weights_[static_cast<size_t>(index)];
       bool reverse = direction == 1;
-      RnnSequence r =
-          rnn_sequence(cell_, reverse, gates(cell_, x, w.ih, w.bias_ih, w.bias_hh), initial(state.h, index, batch),
-                       cell_ == Cell::lstm ? initial(state.c, index, batch) : Tensor(), w.hh,
-                       cell_ == Cell::gru ? w.bias_hh : Tensor(), lengths);
-      auto last = [&](const Tensor& all) {
-        if (reverse || !lengths) return select(all, 0, reverse ? 0 : steps - 1);
-        if (all.is_meta()) return select(all, 0, 0);
-        return embedding(last_rows, reshape(all, {steps * batch, hidden_}));
+      const Tensor h0 = initial(state.h, index, batch),
+                   c0 = cell_ == Cell::lstm ? initial(state.c, index, batch) : Tensor();
+      RnnSequence r = rnn_sequence(cell_, reverse, gates(cell_, x, w.ih, w.bias_ih, w.bias_hh), h0, c0, w.hh,
+                                   cell_ == Cell::gru ? w.bias_hh : Tensor(), lengths);
+      if (lengths && !ends) {
+        const Tensor last_step = reshape(maximum(sub(lengths, 1), 0), {1, batch, 1});
+        ends = add(last_step, zeros({1, 1, hidden_}, DType::i64, x.device()));
+        has_steps = reshape(gt(lengths, 0), {batch, 1});
+      }
+      auto last = [&](const Tensor& all, const Tensor& begun) {
+        if (!lengths) return select(all, 0, reverse ? 0 : steps - 1);
+        const Tensor end = select(reverse ? all : gather(all, 0, ends), 0, 0);
+        return begun ? where(has_steps, end, begun) : end;
       };
-      last_h.push_back(last(r.y));
-      if (r.c) last_c.push_back(last(r.c));
+      last_h.push_back(last(r.y, h0));
+      if (r.c) last_c.push_back(last(r.c, c0));
       out.push_back(r.y);
     }
     x = out.size() == 1 ? out[0] : cat(out, 2);

@@ -26,7 +26,7 @@ class Rnn : public Module {
     Tensor output;  ///< [steps, batch, directions * hidden] (batch first where asked for), 0 beyond a sequence's length
     State last;     ///< after each sequence's last step
   };
-  /// An undefined state is 0. lengths: i64 [batch], each at least 1, or undefined.
+  /// An undefined state is 0. lengths: i64 [batch], or undefined; a sequence of length 0 ends as it began.
   Result run(const Tensor& x, const State& state = {}, const Tensor& lengths = {});
   /// What forward() gives: the last layer's last states, [batch, directions * hidden], instead of all outputs.
   void set_last_only(bool on) { last_only_ = on; }

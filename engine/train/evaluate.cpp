@@ -156,7 +156,9 @@ double TrainingSession::Impl::loss_ahead() {
     std::optional<AutocastScope> autocast;
     if (low) autocast.emplace(*low);
     const Tensor x = narrow(batch.x, 0, begin, count);
-    const double one = item(loss_of(x, (*model)(x), narrow(target_of(batch), 0, begin, count)));
+    if (features) features->begin();
+    const Tensor output = (*model)(x);
+    const double one = item(loss_of(x, output, narrow(target_of(batch), 0, begin, count)));
     loss += one * (task->sums() ? 1.0 : static_cast<double>(count) / static_cast<double>(batch.whole));
   }
   return loss;

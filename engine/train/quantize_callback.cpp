@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -185,6 +186,9 @@ class QuantizeInTraining : public Callback {
   mutable formats::TrainedGrids grids_;
 };
 
+/// Layers with a weight whose first axis is that of their outputs, which multiplies what they read.
+constexpr const char* kRounded[] = {"Conv1d", "Conv2d", "Conv3d", "Linear"};
+
 std::unique_ptr<Callback> make_quantize(const AttrValues& v, const CallbackRun& run) {
   std::string text = v.text("layers");
   std::replace(text.begin(), text.end(), ',', ';');
@@ -192,7 +196,7 @@ std::unique_ptr<Callback> make_quantize(const AttrValues& v, const CallbackRun& 
   std::vector<std::string> layers;
   if (run.model)
     for (const LayerSpec& l : run.model->layers)
-      if ((l.type == "Conv2d" || l.type == "Linear") &&
+      if (std::find(std::begin(kRounded), std::end(kRounded), l.type) != std::end(kRounded) &&
           std::any_of(patterns.begin(), patterns.end(), [&](const auto& p) { return fits_pattern(p, l.name); }))
         layers.push_back(l.name);
   if (run.model && layers.empty())

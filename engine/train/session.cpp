@@ -103,6 +103,7 @@ void TrainingSession::Impl::take_limits() {
   clip_norm = recipe.number("optimizer.clip_norm");
   clip_value = recipe.number("optimizer.clip_value");
   teacher_weight = learns_from_teacher(recipe) ? recipe.number("distill.weight") : 0;
+  feature_weight = recipe.number("distill.features_weight");
   temperature = recipe.number("distill.temperature");
 }
 
@@ -217,6 +218,7 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
   const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
   double total_loss = 0;
   int64_t right = 0;  // of all parts; below 0: nothing is right or wrong here
+  TeacherLoss told;
   for (int64_t part = 0; part < parts; ++part) {
     if (part == kDryParts - 1 && is_dry(device)) part = parts - 1;
     int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
@@ -229,9 +231,10 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
       std::optional<AutocastScope> autocast;
       if (low) autocast.emplace(*low);
       const Tensor x = parts == 1 ? batch.x : narrow(batch.x, 0, begin, count);
+      if (features) features->begin();
       Tensor output = (*model)(x);
       const Tensor answer = parts == 1 ? target : narrow(target, 0, begin, count);
-      loss = loss_of(x, output, answer);
+      loss = loss_of(x, output, answer, step ? &told : nullptr, share);
       if (step && right >= 0) {
         const int64_t of_part = task->right(output, answer);
         right = of_part < 0 ? -1 : right + of_part;
@@ -247,14 +250,20 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
   auto judge = [&](double all_right) {
     if (step && right >= 0) step->accuracy = all_right / static_cast<double>(batch.whole * task->targets_per_sample());
   };
+  const auto tell_parts = [&](const auto& sum) {
+    if (step && told.outputs) step->teacher_loss = sum(*told.outputs);
+    if (step && told.features) step->feature_loss = sum(*told.features);
+  };
   if (!replica) {
     judge(static_cast<double>(right));
+    tell_parts([](double mine) { return mine; });
     return total_loss;
   }
   PhaseScope phase(Phase::communication);
   ProfileScope span("replicas");
   replica->finish(leaves);
   if (step && right >= 0) judge(replica->sum(static_cast<double>(right)));
+  tell_parts([this](double mine) { return replica->sum(mine); });
   return replica->sum(total_loss);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,6 +42,10 @@ struct StepResult {
   /// Share of the targets that were right, over the whole batch, before the update; -1 where they are no classes, or
   /// mixtures of them.
   double accuracy = -1;
+  /// Of the loss, before they are weighed: how far the outputs are from a teacher's, and layers from layers of it
+  /// (distill.features); NaN where there is no such part.
+  double teacher_loss = std::numeric_limits<double>::quiet_NaN();
+  double feature_loss = std::numeric_limits<double>::quiet_NaN();
   double lr = 0;         ///< with which it updated
   double grad_norm = 0;  ///< 2-norm over all gradients
   /// In the batch, whoever computed them. 0: all of it is left out (data.without), and the step changed nothing; its

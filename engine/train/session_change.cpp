@@ -17,9 +17,17 @@ bool TrainingSession::may_change(const std::string& key) {
   if (key == "optimizer.type" || key == "loss.type") return false;
   for (const char* group : {"optimizer.", "schedule.", "loss.", "stop."})
     if (key.starts_with(group)) return true;
-  static constexpr const char* kAlone[] = {"epochs",         "max_steps",          "eval_every",   "checkpoint_every",
-                                           "on_nan",         "callbacks",          "data.without", "watches",
-                                           "distill.weight", "distill.temperature"};
+  static constexpr const char* kAlone[] = {"epochs",
+                                           "max_steps",
+                                           "eval_every",
+                                           "checkpoint_every",
+                                           "on_nan",
+                                           "callbacks",
+                                           "data.without",
+                                           "watches",
+                                           "distill.weight",
+                                           "distill.temperature",
+                                           "distill.features_weight"};
   return std::find(std::begin(kAlone), std::end(kAlone), key) != std::end(kAlone);
 }
 

@@ -14,6 +14,7 @@
 #include "engine/optim/schedule.h"
 #include "engine/optim/weight_average.h"
 #include "engine/train/callback.h"
+#include "engine/train/feature_match.h"
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
@@ -41,7 +42,8 @@ struct TrainingSession::Impl {
   std::optional<optim::GradScaler> scaler;
   std::optional<optim::WeightAverage> average;
   std::unique_ptr<Teacher> teacher;
-  double teacher_weight = 0, temperature = 1;
+  std::optional<FeatureMatch> features;  ///< Note [Features]
+  double teacher_weight = 0, feature_weight = 0, temperature = 1;
   CallbackList callbacks;  ///< that the recipe lists
   std::unique_ptr<data::Loader> loader;
   std::vector<TrainingObserver*> observers;
@@ -95,8 +97,13 @@ struct TrainingSession::Impl {
   void start_training();
   WeightMap start_from(std::vector<GivenTensor> tensors);
   void learn_from(std::unique_ptr<Teacher> given);
-  /// The loss of a part of a batch, the teacher's share with it.
-  Tensor loss_of(const Tensor& x, const Tensor& output, const Tensor& answer) const;
+  /// Sums of what the teacher adds to the loss of a step, before it is weighed; nothing where it adds none.
+  struct TeacherLoss {
+    std::optional<double> outputs, features;
+  };
+  /// The loss of a part of a batch, the teacher's share with it; `told` receives that times `share`.
+  Tensor loss_of(const Tensor& x, const Tensor& output, const Tensor& answer, TeacherLoss* told = nullptr,
+                 double share = 1);
   void build_average();
   void join_replicas();
   /// Gives every rank the weights of rank 0.

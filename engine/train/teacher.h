@@ -27,6 +27,8 @@ class Teacher {
   Tensor operator()(const Tensor& x) const;
   const Meta& input() const { return module_->input(); }
   const Meta& output() const { return module_->output(); }
+  const ModelSpec& spec() const { return spec_; }
+  const std::shared_ptr<GraphModule>& model() const { return module_; }
   /// Adds it to a checkpoint; the tensors are shared.
   void keep(Checkpoint& checkpoint) const;
   /// Takes the teacher out of what a checkpoint has; null where it has none.

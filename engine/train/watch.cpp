@@ -148,6 +148,8 @@ double Watch::bound(double value, double median) const {
 std::vector<std::pair<std::string, double>> step_metrics(const StepResult& r, bool scaled) {
   std::vector<std::pair<std::string, double>> all;
   if (r.samples > 0) all.emplace_back("loss", r.loss);
+  if (!std::isnan(r.teacher_loss)) all.emplace_back("teacher_loss", r.teacher_loss);
+  if (!std::isnan(r.feature_loss)) all.emplace_back("feature_loss", r.feature_loss);
   all.emplace_back("lr", r.lr);
   if (r.accuracy >= 0) all.emplace_back("train_accuracy", r.accuracy);
   // A gradient that overflowed only because it was scaled is no fault of the model.
@@ -167,6 +169,7 @@ std::vector<std::string> watched_metrics() {
   StepResult with_all;
   with_all.accuracy = 0;
   with_all.samples = 1;
+  with_all.teacher_loss = with_all.feature_loss = 0;
   for (const auto& [name, value] : step_metrics(with_all, true)) all.push_back(name);
   all.emplace_back("test_loss");
   for (const MetricDef& m : metrics()) all.push_back("test_" + m.name);

@@ -93,7 +93,8 @@ Watch parse_op_condition(const std::string& text);
 /// The recipe's key: watches separated by ';'. Throws as parse_watch(), and for a condition that is there twice.
 std::vector<Watch> parse_watches(const std::string& text);
 
-/// What a step records, by name: "loss", "lr", "grad_norm", "train_accuracy", "loss_scale". Those that have no value
+/// What a step records, by name: "loss", "lr", "grad_norm", "train_accuracy", "loss_scale", of a
+/// student "teacher_loss" and "feature_loss". Those that have no value
 /// there are left out. `scaled`: under amp = "fp16".
 std::vector<std::pair<std::string, double>> step_metrics(const StepResult& r, bool scaled);
 /// "test_loss" and "test_" with the name of each metric.

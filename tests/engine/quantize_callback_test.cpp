@@ -89,6 +89,30 @@ TEST(QuantizeInTraining, layers_compute_on_as_few_values_as_was_asked) {
   }
 }
 
+TEST(QuantizeInTraining, so_do_convolutions_over_a_line) {
+  const ModelSpec spec = Chain("line", {2})
+                             .add("wide", "Linear", {{"out_features", I{24}}})
+                             .add("line", "Reshape", {{"shape", std::vector<I>{3, 8}}})
+                             .add("conv", "Conv1d", {{"out_channels", I{4}}, {"kernel_size", std::vector<I>{3}}})
+                             .add("flat", "Flatten")
+                             .add("head", "Linear", {{"out_features", I{2}}})
+                             .done();
+  TrainingSession s(spec, quantized("weight_bits=2 activation_bits=3 after=1 layers=conv"));
+  run(s, 3);
+  std::set<float> read;
+  for (auto& [path, layer] : s.model().named_modules())
+    if (path == "conv")
+      layer->add_forward_hook([&](nn::Module&, std::span<const Tensor> in, Tensor&) {
+        for (float v : floats(in[0])) read.insert(v);
+      });
+  run(s, 1);
+  EXPECT_GT(read.size(), 2u);
+  EXPECT_LE(read.size(), 8u);
+  const auto* grids = s.listed_callbacks().at(0)->trained_grids();
+  ASSERT_NE(grids, nullptr);
+  EXPECT_EQ(grids->inputs.count("conv"), 1u);
+}
+
 TEST(QuantizeInTraining, ranges_are_an_average_over_the_steps) {
   TrainingSession s(deep_spirals(), quantized("momentum=0.5 layers=fc1"));
   std::vector<std::pair<double, double>> seen;

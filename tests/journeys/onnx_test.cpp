@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/formats/npy.h"
+#include "engine/ops/create.h"
+#include "projects/project.h"
 #include "tests/journeys/tenon_process.h"
 
 namespace tenon::journeys {
@@ -60,6 +63,51 @@ TEST(OnnxJourney, the_convolutional_network) {
 TEST(OnnxJourney, the_dense_network) {
   if (!has_fashion_mnist()) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
   export_and_judge("fashion-mlp", "30");
+}
+
+// Sequences with lengths of their own, padded to six steps: trained, exported, and the same in ONNX Runtime.
+TEST(OnnxJourney, padded_sequences) {
+  for (const std::string type : {"LSTM", "GRU", "RNN"}) {
+    SCOPED_TRACE(type);
+    Folder folder;
+    const std::string project = folder / "p.tenon", model = folder / "m.onnx", out = folder / "out";
+    const Tensor x = zeros({40, 13}), y = zeros({40}, DType::i64);
+    for (int64_t i = 0; i < 40; ++i) {
+      const int64_t length = 1 + i % 6;
+      for (int64_t k = 0; k < 2 * length; ++k) x.data<float>()[13 * i + k] = static_cast<float>(std::sin(3 * i + k));
+      x.data<float>()[13 * i + 12] = static_cast<float>(length);
+      y.data<int64_t>()[i] = i % 2;
+    }
+    formats::save_npy(folder / "x.npy", x);
+    formats::save_npy(folder / "y.npy", y);
+    ModelSpec spec;
+    spec.name = "padded";
+    spec.layers = {
+        {"input", "Input", {{"shape", std::vector<int64_t>{13}}}},
+        {"values", "Narrow", {{"start", int64_t{0}}, {"length", int64_t{12}}}},
+        {"steps", "Reshape", {{"shape", std::vector<int64_t>{6, 2}}}},
+        {"length", "Select", {{"dim", int64_t{1}}, {"index", int64_t{12}}}},
+        {"whole", "Cast", {{"dtype", std::string("i64")}}},
+        {"cells", type, {{"hidden_size", int64_t{5}}, {"output", std::string("last")}, {"bidirectional", true}}},
+        {"head", "Linear", {{"out_features", int64_t{2}}}},
+        {"output", "Output", {}}};
+    spec.wires = {{"input", 0, "values", 0}, {"values", 0, "steps", 0}, {"input", 0, "length", 0},
+                  {"length", 0, "whole", 0}, {"steps", 0, "cells", 0},  {"whole", 0, "cells", type == "LSTM" ? 3 : 2},
+                  {"cells", 0, "head", 0},   {"head", 0, "output", 0}};
+    projects::Project::create(project, spec,
+                              {{"data", {{"dataset", "npy"}, {"path", folder.path()}, {"batch_size", 8}}}});
+    const Outcome trained = tenon({"train", project, "--run", "r", "--max-steps", "20"});
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", model, "--verify"});
+    ASSERT_EQ(exported.status, 0) << exported.err;
+    const Outcome ours = tenon({"exec", model, "--input", folder / "x.npy", "--output", out});
+    ASSERT_EQ(ours.status, 0) << ours.err;
+    if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
+    std::ofstream(folder / "judge.py") << kJudge;
+    const Outcome judged = run({python(), folder / "judge.py", model, folder / "x.npy", out + "/output_0.npy"});
+    ASSERT_EQ(judged.status, 0) << judged.err;
+    EXPECT_LE(std::stod(judged.out), 1e-5) << "relative difference to ONNX Runtime";
+  }
 }
 
 TEST(OnnxJourney, bad_models_and_inputs) {

@@ -3,6 +3,7 @@ and runs archives, {"make": folder} writes some of small modules; see exported_t
 import json
 import re
 import sys
+import zipfile
 
 import torch
 import torch.nn as nn
@@ -131,6 +132,21 @@ def modules():
         yield name, getattr(vision, name)(weights=None), x(3, 3, 64, 64)
 
 
+def save_as_2_7(program, path):
+    """The archive's layout up to PyTorch 2.7, whose reader is still in torch.export.load."""
+    from torch._export.serde.schema import SCHEMA_VERSION
+    from torch._export.serde.serialize import serialize
+
+    parts = serialize(program)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("serialized_exported_program.json", parts.exported_program)
+        archive.writestr("serialized_state_dict.pt", parts.state_dict)
+        archive.writestr("serialized_constants.pt", parts.constants)
+        archive.writestr("serialized_example_inputs.pt", parts.example_inputs)
+        archive.writestr("version", ".".join(map(str, SCHEMA_VERSION)))
+    torch.export.load(path)
+
+
 given, result = json.load(sys.stdin), {}
 for text in given.get("schemas", []):
     own = schema(text["target"])
@@ -157,4 +173,6 @@ with torch.no_grad():
             program = torch.export.export(module, (x,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
         torch.export.save(program, f"{given['make']}/{name}.training.pt2")
         torch.export.save(program.run_decompositions(), f"{given['make']}/{name}.core.pt2")
+        if name in ("mlp", "shapes", "attention"):
+            save_as_2_7(program, f"{given['make']}/{name}.old.pt2")
 torch.save(result, sys.argv[-1])

@@ -123,6 +123,46 @@ TEST_F(GgufExport, a_run_begins_with_the_weights_of_such_a_file) {
   EXPECT_EQ(map.rows.size(), 6u + 4 * 12);
 }
 
+TEST_F(GgufExport, names_of_llama_cpp_are_the_models_own_when_it_begins_with_them) {
+  train(like_gpt2);
+  written();
+  const std::vector<std::pair<std::string, std::string>> names = gpt2_names(find_gpt(project->model()));
+  Recipe r = Recipe::from_json(project->recipe());
+  r.set("init.from", dir / "m.gguf");
+  WeightMap map = weight_table(*project, project->model(), r);
+  EXPECT_EQ(map.rows.size(), names.size());
+  for (const WeightRow& row : map.rows) EXPECT_EQ(row.state, WeightState::by_name) << row.target;
+  // As GPT-2 itself comes: the table of the tokens is the projection at the end, too.
+  const formats::Gguf file = formats::Gguf::open(dir / "m.gguf");
+  formats::NamedTensors tied;
+  for (const auto& e : file.entries())
+    if (e.name != "output.weight") tied.emplace_back(e.name, file.tensor(e));
+  formats::save_gguf(dir / "tied.gguf", tied, {{"general.architecture", std::string("gpt2")}});
+  r.set("init.from", dir / "tied.gguf");
+  map = weight_table(*project, project->model(), r);
+  for (const WeightRow& row : map.rows) EXPECT_TRUE(row.taken()) << row.target;
+  const auto given = [&](const std::string& name) {
+    for (const GivenTensor& g : map.given)
+      if (g.name == name) return g.tensor;
+    return Tensor();
+  };
+  const GptLayers layers = find_gpt(project->model());
+  EXPECT_EQ(given(layers.head + ".weight").raw(), given(layers.embedding + ".weight").raw());
+  // Another architecture keeps its names, and so does one that rules are given for.
+  formats::save_gguf(dir / "other.gguf", tied, {{"general.architecture", std::string("llama")}});
+  EXPECT_EQ(read_weights(*project, project->model(),
+                         [&] {
+                           Recipe other = r;
+                           other.set("init.from", dir / "other.gguf");
+                           return other;
+                         }())
+                .tensors[0]
+                .name,
+            tied[0].first);
+  r.set("init.map", "blk.0.*=blocks.0.*");
+  EXPECT_EQ(read_weights(*project, project->model(), r).tensors[0].name, tied[0].first);
+}
+
 TEST(GgufLayers, what_is_no_such_transformer_is_said_and_safetensors_offered) {
   const auto refused = [](const ModelSpec& m) { return error_of([&] { find_gpt(m); }); };
   EXPECT_SAYS(refused(find_template("spirals").model), "safetensors");

@@ -114,11 +114,12 @@ TEST_F(BegunWith, nothing_later_needs_the_file) {
 
 TEST_F(BegunWith, another_file_of_the_same_name_is_noticed) {
   const std::string file = written("w.safetensors", ExportFormat::safetensors);
-  const std::string sum = read_weights(*project, recipe({{"init.from", file}})).sha256;
-  EXPECT_EQ(read_weights(*project, recipe({{"init.from", file}, {"init.sha256", sum}})).tensors.size(), 6u);
+  const std::string sum = read_weights(*project, project->model(), recipe({{"init.from", file}})).sha256;
+  EXPECT_EQ(
+      read_weights(*project, project->model(), recipe({{"init.from", file}, {"init.sha256", sum}})).tensors.size(), 6u);
   export_run(*project, project->run("base"), 39, ExportFormat::safetensors, file, false);
   const std::string refusal = error_of([&] {
-    read_weights(*project, recipe({{"init.from", file}, {"init.sha256", sum}}));
+    read_weights(*project, project->model(), recipe({{"init.from", file}, {"init.sha256", sum}}));
   });
   EXPECT_WORDS(refusal, "is not what init.sha256 says");
   EXPECT_WORDS(refusal, sum);
@@ -163,7 +164,9 @@ TEST_F(BegunWith, a_weight_that_onnx_holds_the_other_way_round_is_turned) {
 }
 
 TEST_F(BegunWith, says_what_is_no_file_of_weights) {
-  const auto of = [&](const Settings& set) { return error_of([&] { read_weights(*project, recipe(set)); }); };
+  const auto of = [&](const Settings& set) {
+    return error_of([&] { read_weights(*project, project->model(), recipe(set)); });
+  };
   EXPECT_WORDS(of({{"init.from", dir / "none.pt"}}), "none.pt");
   testing_files::write(dir / "words.txt", "just words");
   EXPECT_WORDS(of({{"init.from", dir / "words.txt"}}), "no weights are read from it");

@@ -195,7 +195,7 @@ void WeightsView::read() {
         try {
           model = model_tensors(spec, recipe);
           projects::WeightsFile file;
-          if (projects::begins_with_weights(recipe)) file = projects::read_weights(*project, recipe, report);
+          if (projects::begins_with_weights(recipe)) file = projects::read_weights(*project, spec, recipe, report);
           r.map = map_weights(model, std::move(file.tensors), WeightRules(recipe));
           r.from = file.text;
           std::vector<std::string> names;

@@ -14,8 +14,8 @@
 namespace tenon::formats {
 namespace {
 
-const Tensor& u8_input(const OnnxCall& c) {
-  const Tensor& x = c.input(0);
+const Tensor& u8_input(const OnnxCall& c, size_t input = 0) {
+  const Tensor& x = c.input(input);
   if (x.dtype() != DType::u8) throw Error(fmt::format("its input is {}, not u8", name(x.dtype())));
   return x;
 }
@@ -42,23 +42,33 @@ Tensor alike(const Tensor& x, DType type) {
 
 }  // namespace
 
-OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer) {
+OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& given_layer) {
+  // A line is a picture of one row.
+  IntegerLayer layer = given_layer;
+  const bool line = layer.weights.ndim() == 3;
+  const auto of_two = [&](const char* attribute) {
+    std::vector<int64_t> v = node.integers(attribute, std::vector<int64_t>(line ? 1 : 2, 1));
+    if (line) v.insert(v.begin(), 1);
+    return v;
+  };
+  if (line) layer.weights = unsqueeze(layer.weights, 2);
   const Shape& w = layer.weights.size();
-  const std::vector<int64_t> stride = node.integers("strides", {1, 1}), dilation = node.integers("dilations", {1, 1});
+  const std::vector<int64_t> stride = of_two("strides"), dilation = of_two("dilations");
   const int64_t groups = node.integer("group", 1);
   const kernels::Int8ConvShape shape{w[1] * groups, w[0],           w[2],           w[3],  stride.at(0),
                                      stride.at(1),  dilation.at(0), dilation.at(1), groups};
-  return [conv = int8_conv(shape, layer), type = made_type(layer)](const OnnxCall& c) -> Items {
+  return [conv = int8_conv(shape, layer), type = made_type(layer), line](const OnnxCall& c) -> Items {
     const Tensor& given = u8_input(c);
     const kernels::Int8ConvShape& s = conv->shape();
-    if (given.ndim() != 4 || given.size(1) != s.ic)
-      throw Error(
-          fmt::format("an input of size {} does not fit {} channels of a picture", to_string(given.size()), s.ic));
-    const kernels::ConvSizes sizes = conv_sizes(Windows(c, given.size(), {s.kh, s.kw}), given.size());
-    const Tensor x = ops::dense_nhwc(given);
+    if (given.ndim() != (line ? 3 : 4) || given.size(1) != s.ic)
+      throw Error(fmt::format("an input of size {} does not fit {} channels of a {}", to_string(given.size()), s.ic,
+                              line ? "line" : "picture"));
+    const std::vector<int64_t> kernel = line ? std::vector<int64_t>{s.kw} : std::vector<int64_t>{s.kh, s.kw};
+    const kernels::ConvSizes sizes = conv_sizes(Windows(c, given.size(), kernel), given.size());
+    const Tensor x = ops::dense_nhwc(line ? unsqueeze(given, 2) : given);
     Tensor y = empty_strided(Layout::channels_last({sizes.n, s.oc, sizes.oh, sizes.ow}), type);
     if (y.numel()) conv->run(sizes, x.data<uint8_t>(), y.raw());
-    return {y};
+    return {line ? squeeze(y, 2) : y};
   };
 }
 
@@ -73,6 +83,24 @@ OnnxOperator integer_product(const IntegerLayer& layer) {
     to[to.n - 1] = s.oc;
     Tensor y = empty(to, type);
     if (y.numel()) product->run_rows(x.numel() / s.ic, x.data<uint8_t>(), y.raw());
+    return {y};
+  };
+}
+
+OnnxOperator integer_sum(const IntegerSum& sum) {
+  return [sum](const OnnxCall& c) -> Items {
+    Tensor a = u8_input(c), b = u8_input(c, 1);
+    if (!(a.size() == b.size())) {
+      const Shape size = broadcast_shape(a.size(), b.size());
+      a = expand(a, size), b = expand(b, size);
+    }
+    // Both in one order of elements, without gaps.
+    const bool last = a.layout().is_channels_last();
+    a = last ? a : ops::dense(a), b = last ? ops::dense_nhwc(b) : ops::dense(b);
+    Tensor y = alike(a, DType::u8);
+    if (y.numel())
+      kernels::add_u8({a.data<uint8_t>(), sum.a.scale, sum.a.zero}, {b.data<uint8_t>(), sum.b.scale, sum.b.zero},
+                      y.numel(), sum.relu, sum.to.scale, sum.to.zero, y.data<uint8_t>());
     return {y};
   };
 }

@@ -17,7 +17,7 @@ struct U8Grid {
 
 /// A convolution, or a product of rows, of u8 by i8.
 struct IntegerLayer {
-  Tensor weights;             ///< i8, [out, in / groups, height, width]; of a product [out, in]
+  Tensor weights;             ///< i8, [out, in / groups, height, width], or without height; of a product [out, in]
   std::vector<float> scales;  ///< of the weights, one an output channel
   std::vector<int32_t> bias;  ///< in sums, one an output channel
   U8Grid from;
@@ -25,10 +25,18 @@ struct IntegerLayer {
   bool relu = false;
 };
 
-/// A Conv of two spatial axes, by the attributes of its node.
+/// A sum of two values as u8, as u8.
+struct IntegerSum {
+  U8Grid a, b, to;
+  bool relu = false;
+};
+
+/// A Conv of one or two spatial axes, by the attributes of its node.
 OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer);
 /// A Gemm or MatMul.
 OnnxOperator integer_product(const IntegerLayer& layer);
+/// An Add; inputs of different sizes are broadcast.
+OnnxOperator integer_sum(const IntegerSum& sum);
 /// A MaxPool of u8, by the attributes of its node.
 OnnxOperator integer_max_pool();
 OnnxOperator to_u8(const U8Grid& grid);

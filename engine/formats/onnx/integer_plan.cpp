@@ -37,12 +37,14 @@ class IntegerPlanner {
       if (gone_.contains(i)) continue;
       std::optional<OnnxNode> n = integer_layer(i);
       p.integer += n.has_value();
+      if (!n && (n = integer_sum_of(i))) ++p.sums;
       if (!n) n = passed_on(i);
       if (!n) n = between(i);
       made.push_back(n ? std::move(*n) : g_.nodes[i]);
     }
     if (p.integer == 0) {
       p.model = model_;
+      p.sums = 0;
       return p;
     }
     drop_unread(p.model.graph);
@@ -99,9 +101,14 @@ class IntegerPlanner {
     Tensor values;
     std::vector<float> scales;
   };
+  /// The constant that a DequantizeLinear makes a weight of; null where there is none.
+  const Tensor* weight_values(const std::string& value) const {
+    const OnnxNode* n = made_by(value, "DequantizeLinear");
+    return n ? constant(*n, 0) : nullptr;
+  }
   std::optional<Weights> weights_of(const std::string& value, int axis, int axes) const {
     const OnnxNode* n = made_by(value, "DequantizeLinear");
-    const Tensor *w = n ? constant(*n, 0) : nullptr, *scale = n ? constant(*n, 1) : nullptr;
+    const Tensor *w = weight_values(value), *scale = n ? constant(*n, 1) : nullptr;
     if (!w || !scale || w->dtype() != DType::i8 || scale->dtype() != DType::f32 || w->ndim() != axes ||
         n->integer("block_size", 0) != 0)
       return {};
@@ -156,7 +163,9 @@ class IntegerPlanner {
     const bool conv = n.op_type == "Conv", turned = n.op_type == "Gemm" && n.integer("transB", 0) != 0;
     const int axis = conv || turned ? 0 : 1;
     const auto x = n.inputs.size() > 1 ? integers_of(n.inputs[0]) : std::nullopt;
-    const auto w = x ? weights_of(n.inputs[1], axis, conv ? 4 : 2) : std::nullopt;
+    const Tensor* values = conv && x ? weight_values(n.inputs[1]) : nullptr;
+    const int axes = !conv ? 2 : values && values->ndim() == 3 ? 3 : 4;  // of a line, or of a picture
+    const auto w = x ? weights_of(n.inputs[1], axis, axes) : std::nullopt;
     if (!w || w->values.numel() == 0 || w->values.numel() / w->values.size(axis) > kMostProducts / 2) return {};
     if (n.op_type == "Gemm" && (n.integer("transA", 0) != 0 || n.number("alpha", 1) != 1 || n.number("beta", 1) != 1))
       return {};
@@ -164,9 +173,11 @@ class IntegerPlanner {
       const auto pads = n.integers("pads");
       const auto groups = n.integer("group", 1);
       if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; }) || groups < 1 ||
-          w->values.size(0) % groups != 0 || n.integers("strides", {1, 1}).size() != 2 ||
-          n.integers("dilations", {1, 1}).size() != 2)
+          w->values.size(0) % groups != 0)
         return {};
+      const auto spatial = static_cast<size_t>(axes - 2);
+      for (const char* moves : {"strides", "dilations"})
+        if (n.integers(moves, std::vector<int64_t>(spatial, 1)).size() != spatial) return {};
     }
     const auto bias = bias_of(n, x->grid.scale, w->scales);
     if (!bias) return {};
@@ -183,6 +194,23 @@ class IntegerPlanner {
       if ((layer->to = grid_of(g_.nodes[static_cast<size_t>(q)]))) take_in(n, q);
     n.inputs = {integers_of(n.inputs[0])->name};
     n.compiled = n.op_type == "Conv" ? integer_conv(n, *layer) : integer_product(*layer);
+    return n;
+  }
+  /// A sum of two values of grids, behind a ReLU or not, that goes to a grid.
+  std::optional<OnnxNode> integer_sum_of(size_t at) {
+    OnnxNode n = g_.nodes[at];
+    if (!n.domain.empty() || n.op_type != "Add" || n.inputs.size() != 2) return {};
+    const auto a = integers_of(n.inputs[0]), b = integers_of(n.inputs[1]);
+    if (!a || !b) return {};
+    const int relu = sole_reader(n.outputs[0], "Relu");
+    const std::string& sum = relu < 0 ? n.outputs[0] : g_.nodes[static_cast<size_t>(relu)].outputs[0];
+    const int q = sole_reader(sum, "QuantizeLinear");
+    const auto to = q < 0 ? std::nullopt : grid_of(g_.nodes[static_cast<size_t>(q)]);
+    if (!to) return {};
+    if (relu >= 0) take_in(n, relu);
+    take_in(n, q);
+    n.inputs = {a->name, b->name};
+    n.compiled = integer_sum({a->grid, b->grid, *to, relu >= 0});
     return n;
   }
   /// A node behind it becomes part of it.
@@ -264,7 +292,9 @@ class IntegerPlanner {
 }  // namespace
 
 std::string IntegerPlan::text() const {
-  if (integer) return fmt::format("integer nodes: {} of {}", integer, weighted);
+  if (integer)
+    return fmt::format("integer nodes: {} of {}{}", integer, weighted,
+                       sums ? fmt::format(" and {} sum{}", sums, sums == 1 ? "" : "s") : "");
   return fmt::format("integer nodes: none of {}, {}", weighted, why);
 }
 

@@ -138,6 +138,7 @@ kernels::ConvSizes conv_sizes(const Windows& at, const Shape& x) {
     if (room < 0) throw Error(fmt::format("a window of {} elements does not fit an input of {}", reach, to_string(x)));
     return room / at.stride[i] + 1;
   };
+  if (at.axes() == 1) return {x[0], 1, x[2], 1, out(0), 0, at.before[0], 0, at.after[0]};
   return {x[0], x[2], x[3], out(0), out(1), at.before[0], at.before[1], at.after[0], at.after[1]};
 }
 

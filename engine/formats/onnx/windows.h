@@ -28,7 +28,8 @@ Tensor pad_spatial(const Tensor& x, const std::vector<int64_t>& before, const st
 /// Cross-correlation of padded x [n, ic, d..] with w [oc, ic / groups, k..], f32 or f64: [n, oc, o..].
 Tensor correlate(const Tensor& x, const Windows& at, const Tensor& w, int64_t groups);
 
-/// Windows of a picture's two axes. Throws Error where one does not fit.
+/// Windows of a picture's two axes; of a line's one, which is a picture of one row. Throws Error where one does not
+/// fit.
 kernels::ConvSizes conv_sizes(const Windows& at, const Shape& x);
 
 }  // namespace tenon::formats

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/mapped_file.h"
+#include "engine/formats/file_kind.h"
 #include "engine/formats/torch/model_file.h"
 #include "engine/formats/torch/types.h"
 #include "engine/formats/zip.h"
@@ -37,6 +38,7 @@ class ExportedReader {
 
   ExportedArchive read() {
     for (const Zip::Member& member : zip_.members()) {
+      if (add_of_2_7(member)) continue;
       const size_t slash = member.name.find('/');
       const std::string folder = member.name.substr(0, slash + 1), name = member.name.substr(slash + 1);
       const bool weights = name.starts_with("data/weights/"), constants = name.starts_with("data/constants/");
@@ -54,6 +56,21 @@ class ExportedReader {
   }
 
  private:
+  /// Up to PyTorch 2.7 members have no folder, and names of their own. The first releases called a file of torch.save
+  /// .json, too, and a list without tensors may be no bytes at all.
+  bool add_of_2_7(const Zip::Member& member) {
+    const std::string stem = member.name.substr(0, member.name.rfind('.'));
+    if (member.name == kExportedProgramOf27) {
+      a_.program = json_of(member);
+    } else if (stem == "serialized_state_dict" || stem == "serialized_constants") {
+      if (member.size > 0) add_torch(TorchFile::parse(bytes_of(member)), a_.held, a_.values);
+    } else if (member.name == "version") {
+      a_.held.facts.push_back({"schema_version", std::string(text_in(member))});
+    } else {
+      return false;
+    }
+    return true;
+  }
   /// A stretch of the file where the member is stored as it is.
   std::shared_ptr<const MappedFile> bytes_of(const Zip::Member& member) const {
     if (member.method == 0) return MappedFile::part(file_, member.offset, member.size);

@@ -15,7 +15,8 @@ class MappedFile;
 namespace tenon::formats {
 
 /// What lies in an archive of torch.export.save: weights and constants, one file of torch.save (before PyTorch 2.9) or
-/// each as the bytes of its storage beside a list of them, and the program as JSON. What the JSON says is in PyTorch's
+/// each as the bytes of its storage beside a list of them, and the program as JSON. Up to PyTorch 2.7 the archive has
+/// another layout and no member "archive_format". What the JSON says is in PyTorch's
 /// torch/_export/serde/schema.py. Nothing in it is ever run; of pickles only tensors are read.
 struct ExportedArchive {
   ModelFile held;              ///< tensors, facts and warnings; no graph

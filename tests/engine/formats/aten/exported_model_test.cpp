@@ -7,7 +7,10 @@
 
 #include "core/file.h"
 #include "core/mapped_file.h"
+#include "engine/formats/model_file.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/runnable.h"
+#include "engine/formats/torch/file.h"
 #include "engine/formats/zip.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
@@ -107,6 +110,74 @@ TEST(ExportedModel, arguments_of_another_form_are_errors) {
   json old = program_of(json::array(), "x");
   old["schema_version"]["major"] = 5;
   EXPECT_NE(refusal(old).find("its schema has the version 5"), std::string::npos);
+}
+
+/// An archive as torch.export.save() of PyTorch 2.0 to 2.7 writes it: members without a folder, weights and constants
+/// each a file of torch.save.
+std::string archive_up_to_2_7(const testing_files::Folder& folder, json program, const std::string& ending = ".pt") {
+  program["schema_version"] = {{"major", 8}, {"minor", 2}};
+  const auto saved = [&](const NamedTensors& tensors) {
+    save_torch(folder.file("part.pt"), tensors);
+    return read_file(folder.file("part.pt"));
+  };
+  const std::string path = folder.file("old.pt2");
+  FileWriter file(path);
+  ZipWriter zip(file);
+  zip.add("serialized_exported_program.json", program.dump());
+  zip.add("serialized_state_dict" + ending, saved({{"scale", linspace(1, 3, 3)}}));
+  zip.add("serialized_constants" + ending, saved({{"shift", linspace(-1, 1, 3)}}));
+  zip.add("serialized_example_inputs.pt", "");
+  zip.add("version", "8.2");
+  zip.add("extra_files/note.txt", "by hand");
+  zip.finish();
+  file.commit();
+  return path;
+}
+
+TEST(ExportedModel, archives_of_pytorch_up_to_2_7) {
+  json program = program_of(
+      json::array(
+          {node_of("aten.mul.Tensor", {{"self", tensor_argument("x")}, {"other", tensor_argument("p_scale")}}, "mul"),
+           node_of("aten.add.Tensor", {{"self", tensor_argument("mul")}, {"other", tensor_argument("c_shift")}},
+                   "add")}),
+      "add");
+  json& specs = program["graph_module"]["signature"]["input_specs"];
+  specs.insert(specs.begin(),
+               {{{"parameter", {{"arg", {{"name", "p_scale"}}}, {"parameter_name", "scale"}}}},
+                {{"tensor_constant", {{"arg", {{"name", "c_shift"}}}, {"tensor_constant_name", "shift"}}}}});
+  for (const char* held : {"p_scale", "c_shift"})
+    program["graph_module"]["graph"]["tensor_values"][held] = {{"dtype", 7}, {"sizes", {{{"as_int", 3}}}}};
+  const Tensor x = reshape(linspace(-2, 3, 6), {2, 3});
+  for (const char* ending : {".pt", ".json"}) {  // the first releases named both by what they were before
+    const testing_files::Folder folder;
+    const std::string path = archive_up_to_2_7(folder, program, ending);
+    EXPECT_EQ(file_kind(read_file(path)), FileKind::torch_export);
+    const Tensor y = run_onnx(load_runnable(path), {x}).at(0);
+    for (int64_t i = 0; i < 6; ++i)
+      EXPECT_FLOAT_EQ(y.data<float>()[i],
+                      x.data<float>()[i] * static_cast<float>(1 + i % 3) + static_cast<float>(i % 3 - 1))
+          << i;
+    const auto shown = ModelFile::open(path);
+    EXPECT_EQ(shown->nodes.size(), 2u);
+    EXPECT_EQ(shown->nodes[0].inputs, (std::vector<std::string>{"x", "scale"}));
+    EXPECT_EQ(shown->tensors.size(), 2u);
+    EXPECT_EQ(item(select(shown->tensor(shown->at("scale")), 0, 2)), 3);
+  }
+  // The program is no JSON, or of an older schema; weights that are no file of torch.save.
+  const testing_files::Folder folder;
+  program["graph_module"]["signature"]["input_specs"].erase(0);
+  EXPECT_NE(testing_words::message_of([&] { load_runnable(archive_up_to_2_7(folder, program)); }).find("p_scale"),
+            std::string::npos);
+  const std::string path = folder.file("bad.pt2");
+  FileWriter file(path);
+  ZipWriter zip(file);
+  zip.add("serialized_exported_program.json", "{");
+  zip.finish();
+  file.commit();
+  EXPECT_NE(testing_words::message_of([&] {
+              load_runnable(path);
+            }).find("its member serialized_exported_program.json is no JSON"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/state.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/model/graph_module.h"
+#include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 #include "engine/spec/layer_registry.h"
 
@@ -68,6 +69,51 @@ TEST(OnnxExport, NormalisationDropoutAndPooling) {
 
 TEST(OnnxExport, NormalisationWithoutScaleAndShift) {
   expect_same(with({{"BatchNorm2d", {{"affine", false}}}, {"ReLU", {}}}));
+}
+
+/// [batch, 13]: six steps of two features, and how many of the steps are a sample's own.
+ModelSpec padded(const std::string& type, const std::string& output) {
+  ModelSpec spec;
+  spec.name = "padded";
+  const Attr hidden{"hidden_size", int64_t{5}}, out{"output", output}, both{"bidirectional", true};
+  spec.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{13}}}},
+                 {"values", "Narrow", {{"start", int64_t{0}}, {"length", int64_t{12}}}},
+                 {"steps", "Reshape", {{"shape", std::vector<int64_t>{6, 2}}}},
+                 {"length", "Select", {{"dim", int64_t{1}}, {"index", int64_t{12}}}},
+                 {"whole", "Cast", {{"dtype", std::string("i64")}}},
+                 {"cells", type, {hidden, out, both}},
+                 {"output", "Output", {}}};
+  spec.wires = {{"input", 0, "values", 0}, {"values", 0, "steps", 0}, {"input", 0, "length", 0},
+                {"length", 0, "whole", 0}, {"steps", 0, "cells", 0},  {"whole", 0, "cells", type == "LSTM" ? 3 : 2},
+                {"cells", 0, "output", 0}};
+  return spec;
+}
+
+// Each sequence ends where its length says, also one that the trace (zeros) had not, at any batch.
+TEST(OnnxExport, SequencesOfSeveralLengths) {
+  NoGrad off;
+  for (const char* type : {"LSTM", "GRU", "RNN"})
+    for (const char* output : {"sequence", "last"}) {
+      SCOPED_TRACE(std::string(type) + " " + output);
+      GraphModule m(padded(type, output));
+      m.initialize(5);
+      m.train(false);
+      const OnnxModel model = parse_onnx(onnx_bytes(to_onnx(trace_graph(m, {DType::f32, {}, {17, 13}}), "net")), "net");
+      for (int64_t batch : {int64_t{1}, int64_t{7}}) {
+        const Tensor x = values({batch, 13});
+        for (int64_t i = 0; i < batch; ++i) x.data<float>()[13 * i + 12] = static_cast<float>((i + 3) % 7);
+        const Tensor ours = contiguous(m(x)), theirs = contiguous(run_onnx(model, {x})[0]);
+        ASSERT_EQ(to_string(ours.size()), to_string(theirs.size()));
+        for (int64_t i = 0; i < ours.numel(); ++i)
+          ASSERT_NEAR(ours.data<float>()[i], theirs.data<float>()[i], 1e-6) << i;
+        // What lies beyond a sequence's length is nothing to it.
+        const Tensor other = contiguous(mul(x, 1.0));
+        for (int64_t i = 0; i < batch; ++i)
+          for (int64_t k = 2 * ((i + 3) % 7); k < 12; ++k) other.data<float>()[13 * i + k] = 9;
+        const Tensor same = contiguous(m(other));
+        for (int64_t i = 0; i < ours.numel(); ++i) ASSERT_EQ(ours.data<float>()[i], same.data<float>()[i]) << i;
+      }
+    }
 }
 
 }  // namespace

@@ -148,6 +148,74 @@ TEST_F(IntegerPlanTest, convolutions_are_within_a_step_of_f32) {
   }
 }
 
+TEST_F(IntegerPlanTest, convolutions_over_a_line_are_within_a_step_of_f32) {
+  struct Case {
+    const char* what;
+    int64_t n, ic, w, oc, k, stride, dilation, groups;
+    Ints pads;
+    bool to_u8;
+  };
+  for (const Case& c : {Case{"three taps", 2, 16, 40, 32, 3, 1, 1, 1, {1, 1}, true},
+                        Case{"strides, one side padded", 3, 5, 33, 7, 5, 2, 1, 1, {0, 3}, true},
+                        Case{"dilated, to f32", 2, 8, 29, 9, 3, 1, 4, 1, {4, 4}, false},
+                        Case{"depthwise", 2, 24, 21, 24, 3, 1, 1, 24, {1, 1}, true}}) {
+    QdqChain chain(3);
+    chain.grid(0.03f, 93);
+    chain.node("Conv", chain.weights(normal_values({c.oc, c.ic / c.groups, c.k}, 7), 0, 0.03f, true),
+               {{"strides", Ints{c.stride}}, {"pads", c.pads}, {"dilations", Ints{c.dilation}}, {"group", c.groups}});
+    chain.node("Relu");
+    const float out = 0.11f;
+    if (c.to_u8) chain.grid(out, 3);
+    expect_within_a_step(chain.done(), normal_values({c.n, c.ic, c.w}, 9), c.to_u8 ? out : 1e-3, 1, c.what);
+  }
+}
+
+TEST_F(IntegerPlanTest, residuals_are_added_as_integers) {
+  for (const bool relu : {true, false})
+    for (const bool pictures : {true, false}) {
+      QdqChain chain(pictures ? 4 : 3);
+      const auto conv = [&](uint64_t seed) {
+        const Shape size = pictures ? Shape{8, 8, 3, 3} : Shape{8, 8, 3};
+        chain.node("Conv", chain.weights(normal_values(size, seed), 0, 0.03f, true),
+                   {{"pads", pictures ? Ints{1, 1, 1, 1} : Ints{1, 1}}});
+      };
+      chain.grid(0.03f, 100);
+      const std::string shortcut = chain.at;
+      conv(1);
+      chain.grid(0.2f, 128);
+      chain.node("Add", {shortcut});
+      if (relu) chain.node("Relu");
+      chain.grid(0.15f, relu ? 0 : 120);
+      const OnnxModel m = chain.done();
+      const IntegerPlan plan = integer_plan(m);
+      EXPECT_EQ(plan.sums, 1);
+      EXPECT_EQ(plan.text(), "integer nodes: 1 of 1 and 1 sum");
+      for (const OnnxNode& n : plan.model.graph.nodes) EXPECT_NE(n.op_type, "Relu");
+      // A step of the convolution's grid may be one of the sum's, or two.
+      const Shape size = pictures ? Shape{3, 8, 9, 7} : Shape{3, 8, 301};
+      expect_within_a_step(m, normal_values(size, 3), 0.3, 1, fmt::format("{} {}", relu, pictures));
+    }
+}
+
+// Of the same integers the same sum, rounded as f32 is, with sizes that are broadcast.
+TEST_F(IntegerPlanTest, a_sum_is_that_of_f32) {
+  QdqChain chain(3);
+  chain.grid(0.03f, 100);
+  const std::string x = chain.at;
+  chain.node("MatMul", chain.weights(normal_values({5, 5}, 3), 1, 0.03f, false));
+  chain.grid(0.11f, 131);
+  const std::string product = chain.at;
+  chain.at = x;
+  chain.node("ReduceMax", {}, {{"axes", Ints{1}}, {"keepdims", int64_t{1}}});
+  chain.grid(0.04f, 55);
+  chain.node("Add", {product});
+  chain.grid(0.07f, 140);
+  chain.m.opset = 17;
+  const OnnxModel m = chain.done();
+  EXPECT_EQ(integer_plan(m).sums, 1);
+  expect_within_a_step(m, normal_values({3, 400, 5}, 3), 0.14, 1, "broadcast");
+}
+
 TEST_F(IntegerPlanTest, products_are_within_a_step_of_f32) {
   for (const bool gemm : {true, false})
     for (const bool per_channel : {true, false})

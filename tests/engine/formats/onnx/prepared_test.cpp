@@ -19,13 +19,13 @@ using Ints = std::vector<int64_t>;
 using testing_values::normal_values;
 
 /// A model that is written node by node, from the input "x".
-struct Written {
+struct MadeModel {
   OnnxModel m;
   std::vector<std::string> outputs;
   uint64_t drawn = 0;
   int made = 0;
 
-  explicit Written(const Shape& x, bool declared = true) {
+  explicit MadeModel(const Shape& x, bool declared = true) {
     OnnxValue v{"x", true, DType::f32, true, {}};
     for (int i = 0; i < x.n; ++i) v.shape.push_back({declared ? x[i] : -1, ""});
     m.graph.inputs = {v};
@@ -114,7 +114,7 @@ TEST(PreparedModel, convolutions_of_every_form) {
   };
   for (const Form& f : forms)
     for (const bool declared : {true, false}) {
-      Written w(f.x, declared);
+      MadeModel w(f.x, declared);
       const std::string y = w.node("Relu", {w.conv("x", f.oc, f.x[1], f.kh, f.kw, f.attributes, f.groups)});
       expect_as_unfused(w.done({y}), normal_values(f.x, 1), 1, f.what);
     }
@@ -123,18 +123,18 @@ TEST(PreparedModel, convolutions_of_every_form) {
 TEST(PreparedModel, what_follows_a_convolution_is_part_of_it) {
   const Shape x{2, 6, 11, 9};
   const std::vector<OnnxAttribute> pads = {{"pads", Ints{1, 1, 1, 1}}};
-  const std::vector<std::pair<const char*, std::function<std::string(Written&, std::string)>>> tails = {
-      {"hard swish", [](Written& w, std::string y) { return w.node("HardSwish", {y}); }},
+  const std::vector<std::pair<const char*, std::function<std::string(MadeModel&, std::string)>>> tails = {
+      {"hard swish", [](MadeModel& w, std::string y) { return w.node("HardSwish", {y}); }},
       {"clip",
-       [](Written& w, std::string y) {
+       [](MadeModel& w, std::string y) {
          return w.node("Clip", {y, w.number(-0.2f), w.number(0.7f)});
        }},
       {"clip above",
-       [](Written& w, std::string y) {
+       [](MadeModel& w, std::string y) {
          return w.node("Clip", {y, "", w.number(0.7f)});
        }},
       {"hard sigmoid",
-       [](Written& w, std::string y) {
+       [](MadeModel& w, std::string y) {
          return w.node("HardSigmoid",
                        {
                            y,
@@ -142,21 +142,21 @@ TEST(PreparedModel, what_follows_a_convolution_is_part_of_it) {
                        {{"alpha", 0.3}});
        }},
       {"swish",
-       [](Written& w, std::string y) {
+       [](MadeModel& w, std::string y) {
          return w.node("Mul", {y, w.node("Sigmoid", {y})});
        }},
-      {"gelu", [](Written& w, std::string y) { return w.gelu(y); }},
+      {"gelu", [](MadeModel& w, std::string y) { return w.gelu(y); }},
       {"numbers a channel",
-       [](Written& w, std::string y) {
+       [](MadeModel& w, std::string y) {
          return w.node("Add", {w.node("Mul", {w.weights({8, 1, 1}), y}), w.weights({1, 8, 1, 1})});
        }},
       {"norm",
-       [](Written& w, std::string y) {
+       [](MadeModel& w, std::string y) {
          return w.node("BatchNormalization", {y, w.weights({8}), w.weights({8}), w.weights({8}), w.positive({8})});
        }},
   };
   for (const auto& [what, tail] : tails) {
-    Written w(x);
+    MadeModel w(x);
     const std::string y = tail(w, w.conv("x", 8, 6, 3, 3, pads));
     expect_as_unfused(w.done({y}), normal_values(x, 1), 1, what);
   }
@@ -165,16 +165,16 @@ TEST(PreparedModel, what_follows_a_convolution_is_part_of_it) {
 TEST(PreparedModel, what_is_added_beside_a_convolution) {
   const Shape x{1, 8, 12, 10};
   const std::vector<OnnxAttribute> pads = {{"pads", Ints{1, 1, 1, 1}}};
-  Written w(x);
+  MadeModel w(x);
   const std::string a = w.node("Relu", {w.conv("x", 8, 8, 3, 3, pads)}), b = w.conv(a, 8, 8, 1, 1);
   const std::string y = w.node("Relu", {w.node("Add", {b, a})});
   expect_as_unfused(w.done({y}), normal_values(x, 1), 2, "a shortcut");
 
-  Written two(x);
+  MadeModel two(x);
   const std::string sum = two.node("Add", {two.conv("x", 8, 8, 1, 1), two.conv("x", 8, 8, 3, 3, pads)});
   expect_as_unfused(two.done({two.node("Relu", {sum})}), normal_values(x, 1), 2, "two convolutions are added");
 
-  Written wide(x);  // the other side is broadcast: the nodes stay two
+  MadeModel wide(x);  // the other side is broadcast: the nodes stay two
   const std::string gate = wide.node("GlobalAveragePool", {"x"});
   expect_as_unfused(wide.done({wide.node("Mul", {wide.conv("x", 8, 8, 1, 1), gate})}), normal_values(x, 1), 3,
                     "a gate");
@@ -183,16 +183,16 @@ TEST(PreparedModel, what_is_added_beside_a_convolution) {
 TEST(PreparedModel, a_value_that_others_read_stays) {
   const Shape x{1, 4, 9, 9};
   const std::vector<OnnxAttribute> pads = {{"pads", Ints{1, 1, 1, 1}}};
-  Written w(x);
+  MadeModel w(x);
   const std::string c = w.conv("x", 5, 4, 3, 3, pads), r = w.node("Relu", {c});
   expect_as_unfused(w.done({r, c}), normal_values(x, 1), 2, "an output of the graph");
 
-  Written twice(x);
+  MadeModel twice(x);
   const std::string before = twice.conv("x", 5, 4, 3, 3, pads), after = twice.node("Relu", {before});
   const std::string pooled = twice.node("GlobalAveragePool", {before});
   expect_as_unfused(twice.done({after, pooled}), normal_values(x, 1), 3, "two readers");
 
-  Written body(x);
+  MadeModel body(x);
   const std::string seen = body.conv("x", 5, 4, 3, 3, pads), then = body.node("Relu", {seen});
   auto inner = std::make_shared<OnnxGraph>();
   inner->nodes.push_back({"inner", "Neg", "", {seen}, {"inner_y"}, {}});
@@ -204,7 +204,7 @@ TEST(PreparedModel, a_value_that_others_read_stays) {
 
 TEST(PreparedModel, products) {
   for (const int64_t rows : {1, 3, 50, 200}) {
-    Written w({rows, 37});
+    MadeModel w({rows, 37});
     std::string y = w.node("Gemm", {"x", w.weights({70, 37}), w.weights({70})}, {{"transB", int64_t{1}}});
     y = w.node("Relu", {y});
     y = w.node("Gemm", {y, w.weights({70, 20}), w.weights({1, 20})});
@@ -212,18 +212,18 @@ TEST(PreparedModel, products) {
     y = w.gelu(w.node("Add", {y, w.weights({11})}));
     expect_as_unfused(w.done({y}), normal_values({rows, 37}, 1), 3, std::to_string(rows) + " rows");
   }
-  Written deep({2, 40, 256});
+  MadeModel deep({2, 40, 256});
   const std::string up = deep.node("MatMul", {"x", deep.weights({256, 700}, 0.05)});
   const std::string down = deep.node("MatMul", {deep.gelu(up), deep.weights({700, 256}, 0.05)});
   expect_as_unfused(deep.done({deep.node("Add", {"x", down})}), normal_values({2, 40, 256}, 1), 2, "columns in pieces");
-  Written other({4, 6});
+  MadeModel other({4, 6});
   const std::string scaled = other.node("Gemm", {"x", other.weights({6, 5}), other.weights({5})}, {{"alpha", 0.5}});
   expect_as_unfused(other.done({scaled}), normal_values({4, 6}, 1), 1, "a factor, which stays a Gemm");
 }
 
 TEST(PreparedModel, images_keep_their_channels_innermost) {
   const Shape x{2, 8, 13, 14};
-  Written w(x);
+  MadeModel w(x);
   const std::string a = w.conv("x", 12, 8, 1, 1), b = w.conv("x", 4, 8, 3, 3, {{"pads", Ints{1, 1, 1, 1}}});
   const std::string joined = w.node("Concat", {a, b}, {{"axis", int64_t{1}}});
   const std::string most = w.node(
@@ -241,30 +241,30 @@ TEST(PreparedModel, images_keep_their_channels_innermost) {
   expect_as_unfused(w.done({most, with_padding, without, mean, w.node("GlobalAveragePool", {joined})}),
                     normal_values(x, 1), 8, "joins and pools");
 
-  Written s({1, 12, 7, 6});
+  MadeModel s({1, 12, 7, 6});
   std::string y = s.conv("x", 12, 12, 1, 1);
   y = s.node("Reshape", {y, s.constant(integers({1, 3, 4, 7, 6}))});
   y = s.node("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3, 4}}});
   y = s.node("Reshape", {y, s.constant(integers({1, 12, 7, 6}))});
   expect_as_unfused(s.done({s.conv(y, 5, 12, 1, 1)}), normal_values({1, 12, 7, 6}, 1), 3, "groups exchanged");
 
-  Written u({2, 6, 5, 4});
+  MadeModel u({2, 6, 5, 4});
   const std::string wider = u.node("ConvTranspose", {u.conv("x", 6, 6, 1, 1), u.weights({6, 9, 2, 3}), u.weights({9})},
                                    {{"strides", Ints{2, 3}}});
   expect_as_unfused(u.done({u.node("Relu", {wider})}), normal_values({2, 6, 5, 4}, 1), 2, "upsampling");
 }
 
 TEST(PreparedModel, pointwise_nodes_and_norms_without_a_product) {
-  Written w({2, 6, 5, 4});
+  MadeModel w({2, 6, 5, 4});
   std::string y = w.node("BatchNormalization", {"x", w.weights({6}), w.weights({6}), w.weights({6}), w.positive({6})});
   expect_as_unfused(w.done({w.node("Relu", {y})}), normal_values({2, 6, 5, 4}, 1), 1, "a norm");
-  Written g({3, 50, 33});
+  MadeModel g({3, 50, 33});
   const std::string normed = g.node("LayerNormalization", {"x", g.weights({33}), g.weights({33})});
   expect_as_unfused(g.done({g.gelu(normed)}), normal_values({3, 50, 33}, 1), 2, "a norm of rows and GELU");
 }
 
 TEST(PreparedModel, sizes_that_are_declared_are_constants) {
-  Written w({2, 3, 4});
+  MadeModel w({2, 3, 4});
   std::string s = w.node("Shape", {"x"});
   s = w.node("Concat", {w.node("Gather", {s, w.constant(integers({0}))}), w.constant(integers({-1}))},
              {{"axis", int64_t{0}}});
@@ -275,7 +275,7 @@ TEST(PreparedModel, sizes_that_are_declared_are_constants) {
 }
 
 TEST(PreparedModel, tensors_of_another_type_or_size_run_node_by_node) {
-  Written w({2, 3, 6, 6}, false);
+  MadeModel w({2, 3, 6, 6}, false);
   w.m.graph.inputs[0].typed = false;
   const OnnxModel m = w.done({w.node("Relu", {w.conv("x", 4, 3, 3, 3)})});
   const PreparedModel prepared(m);
