@@ -1,6 +1,7 @@
 #include "engine/kernels/dnnl_matmul.h"
 
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 
 #include "engine/kernels/dnnl_engine.h"
@@ -22,7 +23,8 @@ struct ShapeHash {
 
 struct Matmul {
   memory a, b, bias, c;
-  memory::desc plain;  ///< of b before it is packed
+  memory::desc plain;   ///< of b before it is packed
+  bool blocks = false;  ///< its kernel reads b in blocks, whatever order they lie in
   dnnl::primitive primitive;
 };
 
@@ -46,6 +48,7 @@ std::unique_ptr<Matmul> make_matmul(const MatmulShape& s) {
   const dnnl::matmul::primitive_desc pd(desc, attr, dnnl_engine());
   m->primitive = dnnl::matmul(pd);
   m->plain = plain;
+  m->blocks = std::string_view(pd.impl_info_str()).starts_with("brg");
   m->a = memory(a, dnnl_engine(), nullptr);
   m->b = memory(pd.weights_desc(), dnnl_engine(), nullptr);
   m->c = memory(c, dnnl_engine(), nullptr);
@@ -90,6 +93,16 @@ bool packs_products() {
     }
   }();
   return packs;
+}
+
+bool dnnl_matmul_packs(const MatmulShape& s) {
+  if (!packs_products()) return false;
+  return dnnl_guarded("product", [&] {
+    MatmulShape plain = s;
+    plain.packed = false;
+    const bool packed_blocks = matmul_of(s).blocks;
+    return packed_blocks && matmul_of(plain).blocks;
+  });
 }
 
 size_t dnnl_matmul_packed_bytes(const MatmulShape& s) {

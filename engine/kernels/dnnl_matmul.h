@@ -19,8 +19,11 @@ struct MatmulShape {
 /// Whether the processor multiplies bf16 by itself, as oneDNN sees it: ONEDNN_MAX_CPU_ISA counts.
 bool has_bf16_products();
 
-/// Whether products by a right side that was packed beforehand are faster and give the bits of those by the plain one.
+/// Whether the processor has products whose right side may be packed beforehand.
 bool packs_products();
+/// Whether a product of this packed shape is one of them, and gives the bits of the same by the plain right side. One
+/// whose result has gaps between its rows is not.
+bool dnnl_matmul_packs(const MatmulShape& s);
 /// Of the right side of a packed shape.
 size_t dnnl_matmul_packed_bytes(const MatmulShape& s);
 /// True where both packed shapes want the same order.

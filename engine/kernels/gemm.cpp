@@ -9,18 +9,16 @@
 #include "core/parallel.h"
 #include "engine/kernels/dnnl.h"
 #include "engine/kernels/dnnl_matmul.h"
+#include "engine/kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
 
 constexpr int64_t kTinyProduct = 32 * 1024;  // multiply-adds below which a library call costs more than the product
 constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack copy
-constexpr int64_t kFewRows = 4;              // below, a transposed right side is read row by row
-
-/// Whether oneDNN's matmul is faster than its gemm, which copies a transposed right side first.
-bool by_matmul(int64_t m, int64_t n, int64_t k) {
-  return m >= kFewRows && m * n * k >= kTinyProduct && packs_products();
-}
+// Up to so many products oneDNN's gemm and its matmul both add up in one chain, to the same bits. Beyond, gemm is as
+// fast for a transposed right side.
+constexpr int64_t kShortSum = 384;
 
 // Note [Fused multiply-add]
 // The build forbids contraction so that every form of a formula gives the same bits. Inside a product there is only
@@ -290,7 +288,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
-              if (!ta && tb && by_matmul(m, n, k))
+              if (!ta && tb && k <= kShortSum && pm >= 64)
                 dnnl_matmul({pm, pn, k, lda, ldb, ldc, ta, tb, false, beta != 0, false}, pa, pb, nullptr, pc);
               else
                 dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
@@ -313,28 +311,58 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
 
 namespace {
 
+// Note [Products by weights]
+// oneDNN's blocked products are faster than its gemm, which copies both sides first, and may find the right side
+// packed. They want a result without gaps between its rows, so a piece has all columns where the weights fit the cache;
+// else it is computed beside the result and copied into it. Weights that are packed give the bits of those that are
+// not.
+struct WeightProduct {
+  int64_t m, n, k, lda, ldw, ldc;
+  bool bias;
+  int64_t rows, cols;  ///< of a piece
+  bool blocked = false;
+
+  WeightProduct(int64_t m_, int64_t n_, int64_t k_, int64_t lda_, int64_t ldw_, int64_t ldc_, bool bias_)
+      : m(m_), n(n_), k(k_), lda(lda_), ldw(ldw_), ldc(ldc_), bias(bias_), rows(m_), cols(n_) {
+    constexpr int64_t kFewRows = 4, kCached = 1 << 18;
+    if (m < kFewRows || m * n * k < kTinyProduct || !packs_products()) return;
+    const int64_t across = std::max<int64_t>(1, (n * k + kCached - 1) / kCached);
+    if (across > 1) cols = std::min(n, std::max<int64_t>(64, (n / across + 63) / 64 * 64));
+    const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(2e-6 * static_cast<double>(m * n * k) / 12), 1, 16);
+    rows = std::min<int64_t>(m, 256);
+    while (((m + rows - 1) / rows) * ((n + cols - 1) / cols) < wanted && (rows > 32 || cols > 64)) {
+      if (rows > 32)
+        rows = (rows / 2 + 15) / 16 * 16;
+      else
+        cols = (cols / 2 + 63) / 64 * 64;
+    }
+    blocked = dnnl_matmul_packs(piece(rows, cols));
+  }
+  bool dense(int64_t wide) const { return wide == ldc; }
+  MatmulShape piece(int64_t tall, int64_t wide) const {
+    return {tall, wide, k, lda, ldw, wide, false, true, false, false, bias, true};
+  }
+};
+
 /// Packed columns are filled up to a block: fewer than this would take several times their size.
 constexpr int64_t kKeptColumns = 64;
-
-/// Of a piece [m, n] of a product by weights [.., k] that are packed.
-MatmulShape by_packed(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, int64_t ldc, bool bias) {
-  return {m, n, k, lda, ldw, ldc, false, true, false, false, bias, true};
-}
 
 }  // namespace
 
 void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, bool bias, int64_t ldc,
                        const WeightKeeper& keep) {
-  if (!keep || !by_matmul(m, n, k) || n < kKeptColumns) return;
-  int64_t rows, cols;
-  cut(m, n, k, rows, cols);
-  for (int64_t j = 0; j < n; j += cols)
-    keep.take(by_packed(rows, std::min(cols, n - j), k, lda, ldw, ldc, bias), {j, cols});
+  const WeightProduct p(m, n, k, lda, ldw, ldc, bias);
+  if (!keep || !p.blocked || n < kKeptColumns) return;
+  for (int64_t j = 0; j < n; j += p.cols) {
+    const MatmulShape s = p.piece(p.rows, std::min(p.cols, n - j));
+    if (dnnl_matmul_packs(s)) keep.take(s, {j, p.cols});
+  }
 }
 
 void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
                      const float* bias, float* c, int64_t ldc, const WeightKeeper& keep) {
-  if (k == 0 || !by_matmul(m, n, k)) {
+  const WeightProduct p(m, n, k, lda, ldw, ldc, bias != nullptr);
+  if (k == 0 || !p.blocked) {
     const int64_t some = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n));
     if (bias)
       parallel_for(m, some, [&](int64_t i, int64_t e) {
@@ -342,23 +370,30 @@ void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t ld
       });
     return gemm(false, true, m, n, k, a, lda, w, ldw, c, ldc, bias ? 1.0f : 0.0f);
   }
-  int64_t rows, cols;
-  cut(m, n, k, rows, cols);
-  in_pieces(false, true, m, n, k, a, lda, w, ldw, c, ldc,
-            [&](int64_t pm, int64_t pn, const float* pa, const float* pw, float* pc) {
-              const int64_t first = (pc - c) % ldc;
-              const float* row = bias ? bias + first : nullptr;
-              const MatmulShape whole = by_packed(rows, pn, k, lda, ldw, ldc, bias != nullptr);
-              MatmulShape s = whole;
-              s.m = pm;
-              // The last rows may want another order: they read the weights as they are.
-              if (keep && n >= kKeptColumns && dnnl_matmul_same_packing(whole, s)) {
-                const Ref<Storage> packed = keep.packed(whole, {first, cols});
-                return dnnl_matmul(s, pa, packed->data, row, pc);
-              }
-              s.packed = false;
-              dnnl_matmul(s, pa, pw, row, pc);
-            });
+  const int64_t across = (n + p.cols - 1) / p.cols, down = (m + p.rows - 1) / p.rows;
+  parallel_for(across * down, 1, [&](int64_t at, int64_t end) {
+    for (; at < end; ++at) {
+      const int64_t i = at / across * p.rows, j = at % across * p.cols;
+      const int64_t tall = std::min(p.rows, m - i), wide = std::min(p.cols, n - j);
+      const MatmulShape whole = p.piece(p.rows, wide);
+      MatmulShape s = p.piece(tall, wide);
+      const float *left = a + i * lda, *right = w + j * ldw, *row = bias ? bias + j : nullptr;
+      Ref<Storage> packed;
+      // The last rows may want another order: they read the weights as they are.
+      if (keep && n >= kKeptColumns && dnnl_matmul_packs(whole) && dnnl_matmul_same_packing(whole, s))
+        packed = keep.packed(whole, {j, p.cols});
+      else
+        s.packed = false;
+      const void* side = packed ? packed->data : right;
+      if (p.dense(wide)) {
+        dnnl_matmul(s, left, side, row, c + i * ldc);
+        continue;
+      }
+      const Scratch<float> beside(tall * wide);
+      dnnl_matmul(s, left, side, row, beside.data());
+      for (int64_t r = 0; r < tall; ++r) std::copy_n(beside.data() + r * wide, wide, c + (i + r) * ldc + j);
+    }
+  });
 }
 
 void gemm_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t* a, int64_t lda, const uint16_t* b,
