@@ -306,7 +306,7 @@ TEST(PreparedModel, lstms_of_every_form) {
     const int64_t d = std::string(f.way) == "bidirectional" ? 2 : 1;
     const Shape x = f.batch_first ? Shape{f.batch, f.steps, f.in} : Shape{f.steps, f.batch, f.in};
     const Shape state = f.batch_first ? Shape{f.batch, d, f.h} : Shape{d, f.batch, f.h};
-    Written w(x);
+    MadeModel w(x);
     std::vector<std::string> inputs{"x", w.weights({d, 4 * f.h, f.in}, 0.1), w.weights({d, 4 * f.h, f.h}, 0.1),
                                     f.bias ? w.weights({d, 8 * f.h}) : "", ""};
     for (int i = 0; i < 2; ++i) inputs.push_back(f.states ? w.weights(state) : "");
@@ -327,7 +327,7 @@ TEST(PreparedModel, lstms_that_are_not_fused_run_as_they_are) {
   const Shape x{3, 2, 4};
   for (const OnnxAttribute& a : {OnnxAttribute{"clip", 0.5}, OnnxAttribute{"input_forget", int64_t{1}},
                                  OnnxAttribute{"activations", std::vector<std::string>{"Sigmoid", "Relu", "Tanh"}}}) {
-    Written w(x);
+    MadeModel w(x);
     w.m.graph.nodes.push_back({"lstm",
                                "LSTM",
                                "",
