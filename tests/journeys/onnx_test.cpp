@@ -95,7 +95,7 @@ TEST(OnnxJourney, padded_sequences) {
                   {"length", 0, "whole", 0}, {"steps", 0, "cells", 0},  {"whole", 0, "cells", type == "LSTM" ? 3 : 2},
                   {"cells", 0, "head", 0},   {"head", 0, "output", 0}};
     projects::Project::create(project, spec,
-                              {{"data", {{"dataset", "npy"}, {"path", folder.path()}, {"batch_size", 8}}}});
+                              {{"data", {{"dataset", "npy"}, {"dir", folder.path()}, {"batch_size", 8}}}});
     const Outcome trained = tenon({"train", project, "--run", "r", "--max-steps", "20"});
     ASSERT_EQ(trained.status, 0) << trained.err;
     const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", model, "--verify"});
