@@ -106,7 +106,7 @@ const AuditDef& audit_named(const std::string& name) {
   if (const AuditDef* def = audits().find(name)) return *def;
   std::string all;
   for (const AuditDef& def : audits()) all += (all.empty() ? "" : ", ") + def.name;
-  throw Error::usage("there is nothing called \"" + name + "\" to compare with", all + ", or an .onnx file.");
+  throw Error::usage("there is nothing called \"" + name + "\" to compare with", all + ", or an .onnx or .pt2 file.");
 }
 
 Audit audit_step(Project& project, int64_t run, int64_t step, const AuditOptions& options, const Progress& progress) {

@@ -17,6 +17,7 @@
 #include "engine/formats/npy.h"
 #include "engine/formats/onnx/node_errors.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/runnable.h"
 #include "engine/formats/tensor_difference.h"
 #include "engine/nn/module.h"
 #include "engine/ops/view.h"
@@ -167,7 +168,7 @@ json data_json(const TrainingSession& session, const RunInfo& run) {
 
 CertifyReport certify(Project& project, const RunInfo& run, int64_t step, const std::string& file,
                       const CertifyOptions& options, const Progress& progress) {
-  const formats::OnnxModel model = formats::load_onnx(file);
+  const formats::OnnxModel model = formats::load_runnable(file);
   const auto session = replay_to(project, run.id, step, progress);
   const Quiet quiet;
   const Measured measured(*session, model, options.samples, progress);
@@ -206,6 +207,7 @@ namespace {
 
 Check bytes_check(const std::string& file, const json& body) {
   const json now = digests_of(file);
+  if (body.at("files").empty()) return {"bytes", false, "the certificate names no file"};
   for (const json& was : body.at("files")) {
     const std::string& name = was.at("name").get_ref<const std::string&>();
     // A file may be named otherwise where it lies now; its data goes with it.
@@ -257,7 +259,12 @@ VerifyReport verify_certified(const std::string& file, const VerifyOptions& opti
   const std::string path = options.certificate.empty() ? file + ".certificate" : options.certificate;
   if (!std::filesystem::exists(path))
     throw Error(path + " is not there", "tenon certify writes it; --certificate names another one.");
-  const Unsealed seal = unsealed(read_file(path), options.key, path);
+  return verify_with(read_file(path), path, file, options, progress);
+}
+
+VerifyReport verify_with(const std::string& certificate, const std::string& path, const std::string& file,
+                         const VerifyOptions& options, const Progress& progress) {
+  const Unsealed seal = unsealed(certificate, options.key, path);
   const Quiet quiet;
   VerifyReport report;
   report.checks.push_back(
@@ -277,7 +284,7 @@ VerifyReport verify_certified(const std::string& file, const VerifyOptions& opti
     report.checks.push_back(bytes_check(file, body));
     if (progress && !progress(1, 2)) throw Error("cancelled");
     try {
-      report.checks.push_back(canaries_check(formats::load_onnx(file), body));
+      report.checks.push_back(canaries_check(formats::load_runnable(file), body));
     } catch (const Error& e) {
       report.checks.push_back({"canaries", false, e.message()});
     }

@@ -6,8 +6,8 @@
 #include "projects/time_travel.h"
 
 // Note [Certificates]
-// A certificate stands beside an exported ONNX file, FILE.certificate, and says what left the house and how far it is
-// from what was trained. It is text of two or three lines:
+// A certificate stands beside an exported ONNX or .pt2 file, FILE.certificate, and says what left the house and how far
+// it is from what was trained. It is text of two or three lines:
 //   1. JSON: digests of the file's bytes (tree_digest()), what goes in and out, canaries (inputs with the outputs that
 //      the file gave for them), errors measured per node and per output, statistics of inputs and outputs, and where
 //      the model comes from.
@@ -29,7 +29,7 @@ struct CertifyReport {
   std::string worst_node = {};  ///< that node
   std::string text;             ///< in words, a line each
 };
-/// Measures an ONNX file that was exported from a state of a run (quantized ones, too), and writes its certificate.
+/// Measures a file that was exported from a state of a run, ONNX (quantized, too) or .pt2, and writes its certificate.
 /// Throws Error where the file is none of a model with the run's inputs and outputs, or cannot be run.
 CertifyReport certify(Project& project, const RunInfo& run, int64_t step, const std::string& file,
                       const CertifyOptions& options, const Progress& progress = {});
@@ -55,7 +55,12 @@ struct VerifyReport {
 VerifyReport verify_certified(const std::string& file, const VerifyOptions& options = {},
                               const Progress& progress = {});
 
-/// The source of a Python program that does the same: bytes and canaries (where onnxruntime and numpy are installed).
+/// The same of the bytes of a certificate, which errors call `name`.
+VerifyReport verify_with(const std::string& certificate, const std::string& name, const std::string& file,
+                         const VerifyOptions& options = {}, const Progress& progress = {});
+
+/// The source of a Python program that does the same: bytes and canaries (where onnxruntime and numpy are
+/// installed, or PyTorch for a .pt2).
 const char* certificate_checker();
 
 }  // namespace tenon::projects

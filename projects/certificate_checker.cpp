@@ -4,14 +4,15 @@ namespace tenon::projects {
 
 const char* certificate_checker() {
   return R"PY(#!/usr/bin/env python3
-"""Checks an ONNX file against its certificate, without Tenon.
+"""Checks a model file, .onnx or .pt2, against its certificate, without Tenon.
 
-    check_certificate.py MODEL.onnx [--certificate FILE] [--key FILE]
+    check_certificate.py MODEL [--certificate FILE] [--key FILE]
 
-The bytes and the certificate's own digest need Python alone; the canaries need numpy and onnxruntime. The exit status
-is 0 where everything fits, 1 where something does not, 2 where it cannot be checked.
+The bytes and the certificate's own digest need Python alone; the canaries need numpy and onnxruntime, of a .pt2 numpy
+and PyTorch 2.9 or later. The exit status is 0 where everything fits, 1 where something does not, 2 where it cannot be
+checked.
 """
-import argparse, base64, hashlib, hmac, json, os, sys
+import argparse, base64, hashlib, hmac, json, os, sys, zipfile
 
 
 def tree_sha256(path, piece_bytes):
@@ -59,9 +60,13 @@ def main():
                 and tree_sha256(at, certificate["piece_bytes"]) == file["tree_sha256"])
         say("bytes", same, at)
     try:
-        import numpy, onnxruntime
-    except ImportError:
-        print("        canaries: not run, numpy or onnxruntime is not installed")
+        import numpy
+        if zipfile.is_zipfile(args.model):
+            import torch
+        else:
+            import onnxruntime
+    except ImportError as e:
+        print("        canaries: not run, %s is not installed" % e.name)
         return 0 if fine else 1
     canaries = certificate["canaries"]
 
@@ -69,8 +74,13 @@ def main():
         types = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "i64": "<i8", "i32": "<i4", "u8": "u1", "i8": "i1"}
         return numpy.frombuffer(base64.b64decode(j["base64"]), types[j["dtype"]]).reshape(j["size"])
 
-    session = onnxruntime.InferenceSession(args.model, providers=["CPUExecutionProvider"])
-    got = session.run(None, {session.get_inputs()[0].name: tensor(canaries["input"])})[0]
+    given = tensor(canaries["input"])
+    if zipfile.is_zipfile(args.model):
+        got = torch.export.load(args.model).module()(torch.from_numpy(given.copy()))
+        got = (got if torch.is_tensor(got) else got[0]).detach().numpy()
+    else:
+        session = onnxruntime.InferenceSession(args.model, providers=["CPUExecutionProvider"])
+        got = session.run(None, {session.get_inputs()[0].name: given})[0]
     want = tensor(canaries["output"])
     worst = float(abs(got.astype("f8") - want.astype("f8")).max() / max(abs(want.astype("f8")).max(), 1e-300))
     say("canaries", worst <= canaries["tolerance"], "%d samples, %.3g relative at most" % (len(want), worst))

@@ -13,6 +13,7 @@
 #include "engine/formats/npy.h"
 #include "engine/formats/onnx/divergence.h"
 #include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/runnable.h"
 #include "engine/graph/graph.h"
 #include "engine/train/session.h"
 #include "projects/audit.h"
@@ -78,8 +79,8 @@ void fill(const formats::TensorDifference& d, const Shape& size, tracing::OpDiff
 }
 
 void compare_file(const RunInfo& info, TrainingSession& session, const AuditOptions& options, Audit& audit) {
-  if (options.file.empty()) throw Error::usage("no ONNX file was named to compare with");
-  const formats::OnnxModel file = formats::load_onnx(options.file);
+  if (options.file.empty()) throw Error::usage("no model file was named to compare with");
+  const formats::OnnxModel file = formats::load_runnable(options.file);
   const Exported e = exported(session, info);
   const formats::Divergence found = formats::find_divergence(file, e.own, audit.tolerance);
   audit.a = "the run's model";
@@ -133,7 +134,7 @@ const bool registered_onnx =
     register_audit({"onnx", "ONNX Runtime",
                     "the model is exported to ONNX, and ONNX Runtime's value of every node is held against ours",
                     kExportTolerance, true, compare_runtime, 2});
-const bool registered_file = register_audit({"file", "An ONNX file",
+const bool registered_file = register_audit({"file", "A model file",
                                              "each node of a file is computed from the model's own values: the first "
                                              "that gives something else is the one to blame",
                                              kExportTolerance, true, compare_file, 3});

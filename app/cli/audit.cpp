@@ -33,7 +33,7 @@ nlohmann::json op_json(const tracing::OpDifference& op) {
 void choose(const Args& args, projects::AuditOptions& options) {
   const std::string against = args.text("--against", options.against);
   options.against = against;
-  if (against.ends_with(".onnx"))
+  if (against.ends_with(".onnx") || against.ends_with(".pt2"))
     options.against = "file", options.file = against;
   else if (against == "file")
     throw Error::usage("--against file names no file", "Name it: --against model.onnx");
@@ -109,7 +109,7 @@ const bool registered_audit = register_command(
      {{"--step", "N", "which step is looked at; default: the run's last"},
       {"--against", "WHAT",
        "again (default): the step is computed twice; f64: each op once more in f64; onnx: ONNX Runtime on the exported "
-       "model; FILE.onnx: each node of a file, from the model's own values"},
+       "model; FILE.onnx, FILE.pt2: each node of a file, from the model's own values"},
       {"--python", "PROGRAM",
        "the Python that has onnxruntime and numpy; default: the setting \"python\", or the first on the path that "
        "does"},
@@ -122,7 +122,7 @@ const bool registered_audit = register_command(
       {"--all", "", "lists every op, not only those that differ"},
       kJson},
      "holds the numbers of a step against a reference (the step again with other threads or another precision, f64, "
-     "ONNX Runtime, an ONNX file) and names the first op that differs; exit status 1 where one does",
+     "ONNX Runtime, a model file) and names the first op that differs; exit status 1 where one does",
      audit});
 
 }  // namespace

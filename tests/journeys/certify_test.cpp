@@ -42,6 +42,22 @@ TEST_F(CertifyJourney, a_file_is_verified_until_a_byte_of_it_changes) {
   EXPECT_EQ(tenon({"verify", folder / "none.onnx"}).status, 1);
 }
 
+TEST_F(CertifyJourney, a_program_of_torch_export_too) {
+  const std::string program = folder / "m.pt2";
+  ASSERT_EQ(tenon({"export", project, "r", "--format", "pt2", "-o", program}).status, 0);
+  const Outcome o = tenon({"certify", program, project, "r"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(tenon({"verify", program}).status, 0);
+  EXPECT_EQ(tenon({"audit", project, "r", "--against", program}).status, 0);
+  ASSERT_EQ(tenon({"verify", "--checker", checker}).status, 0);
+  const std::string with = python().empty() ? "python3" : python();
+  const bool torch = run({with, "-c", "import numpy, torch.export; torch.export.load"}).status == 0;
+  const Outcome checked = run({with, checker, program});
+  EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find(torch ? "ok      canaries: 8 samples" : "canaries: not run"), std::string::npos)
+      << checked.out;
+}
+
 TEST_F(CertifyJourney, the_checker_needs_python_alone) {
   ASSERT_EQ(tenon({"verify", "--checker", checker}).status, 0);
   const std::string with = python().empty() ? "python3" : python();

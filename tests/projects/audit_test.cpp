@@ -109,6 +109,18 @@ TEST_F(AuditTest, AFileIsBlamedAtTheNodeThatIsWrong) {
   EXPECT_GT(found.difference.ops.back().carried, 0) << "it is carried to the end";
 }
 
+TEST_F(AuditTest, AProgramOfTorchExportIsHeldAgainstTheModelNodeByNode) {
+  train("a", {}, 20);
+  const RunInfo run = project->run("a");
+  const std::string file = dir / "m.pt2";
+  export_run(*project, run, 20, ExportFormat::pt2, file, false);
+  const Audit right = audit_step(*project, run.id, 20, {.against = "file", .file = file});
+  EXPECT_LT(right.difference.first, 0) << right.sentence;
+  EXPECT_GE(right.difference.ops.size(), 5u) << "its nodes have the names of the model's";
+  const Audit stale = audit_step(*project, run.id, 5, {.against = "file", .file = file});
+  EXPECT_EQ(stale.difference.first, 0) << "the file holds the weights of another step: " << stale.sentence;
+}
+
 TEST_F(AuditTest, WhatCannotBeComparedIsSaid) {
   train("a", {}, 5);
   const int64_t run = project->run("a").id;

@@ -126,6 +126,27 @@ TEST_F(CertificateTest, other_inputs_are_told_from_those_it_was_certified_with) 
   EXPECT_EQ(same.size(1), 2);
 }
 
+TEST_F(CertificateTest, a_program_of_torch_export_is_certified_as_an_onnx_file_is) {
+  file = dir / "m.pt2";
+  export_run(*project, project->run("r"), 30, ExportFormat::pt2, file, false);
+  const CertifyReport r = certify(*project, project->run("r"), 30, file, {});
+  EXPECT_EQ(r.path, file + ".certificate");
+  EXPECT_LT(r.from_engine, 1e-5);
+  EXPECT_GT(r.from_f64, 0);
+  EXPECT_FALSE(r.worst_node.empty());
+  EXPECT_TRUE(verify_certified(file).ok());
+  std::string changed = read_file(file);
+  changed[changed.size() / 2] ^= 1;
+  write_file(file, changed);
+  EXPECT_FALSE(fits("bytes"));
+  // What names no file says nothing of one.
+  report.path = r.path;
+  nlohmann::json j = body();
+  j["files"] = nlohmann::json::array();
+  write_file(r.path, sealed(j, {}));
+  EXPECT_FALSE(fits("bytes"));
+}
+
 TEST_F(CertificateTest, the_model_of_another_run_is_not_certified_and_nothing_is_no_certificate) {
   EXPECT_SAYS(error_of([&] { verify_certified(dir / "none.onnx"); }), "is not there");
   write_file(dir / "bad.onnx.certificate", "no\n");

@@ -135,9 +135,9 @@ QWidget* NumbersView::build_asked(QWidget* parent) {
   bar->add(within_);
   set_ = numbers_line("set", "amp=bf16", tr("Settings of the recipe that hold the second time alone, KEY=VALUE"), bar);
   bar->add(set_, 2);
-  file_ = numbers_line("file", "model.onnx", tr("The ONNX file whose nodes are compared"), bar);
+  file_ = numbers_line("file", "model.onnx", tr("The model file whose nodes are compared"), bar);
   bar->add(file_, 2);
-  choose_ = bar->add_button("numbers.choose", tr("Choose…"), tr("Chooses an ONNX file"), [this] { choose_file(); });
+  choose_ = bar->add_button("numbers.choose", tr("Choose…"), tr("Chooses a model file"), [this] { choose_file(); });
   bar->add_stretch();
   for (QLineEdit* line : {set_, file_, within_}) connect(line, &QLineEdit::returnPressed, this, &NumbersView::compare);
   return bar;
@@ -194,8 +194,8 @@ void NumbersView::offer_fields() {
 
 void NumbersView::choose_file() {
   const QString folder = QFileInfo(bench_.file()).absolutePath();
-  const QString path =
-      QFileDialog::getOpenFileName(this, tr("An ONNX file to compare with"), folder, tr("ONNX model (*.onnx)"));
+  const QString path = QFileDialog::getOpenFileName(this, tr("A model file to compare with"), folder,
+                                                    tr("Exported model (*.onnx *.pt2)"));
   if (!path.isEmpty()) file_->setText(QDir::toNativeSeparators(path));
 }
 
@@ -205,7 +205,7 @@ bool NumbersView::asked(projects::AuditOptions& o) {
     if (o.against == "again") o.set = typed_pairs(set_->text());
     if (o.against == "file") o.file = file_->text().trimmed().toStdString();
     if (o.against == "onnx") o.python = settings::text("python");
-    if (o.against == "file" && o.file.empty()) throw Error::usage("which file?", "Choose an ONNX file.");
+    if (o.against == "file" && o.file.empty()) throw Error::usage("which file?", "Choose an .onnx or .pt2 file.");
     if (const std::string text = within_->text().trimmed().toStdString(); !text.empty()) {
       const auto within = number_of(text);
       if (!within || !(*within >= 0)) throw Error::usage("\"" + text + "\" is no number from 0 on", "Such as 1e-5.");
@@ -301,8 +301,8 @@ const bool registered_numbers_view = register_view<NumbersView>(
      .shows = nullptr,
      .help = {
          tr_later("Where the numbers of a step begin to differ from a reference: the step computed again with other "
-                  "settings and every thread, each op in f64, ONNX Runtime on the exported model, or the nodes of an "
-                  "ONNX file, each from the model's own values."),
+                  "settings and every thread, each op in f64, ONNX Runtime on the exported model, or the nodes of a "
+                  "file, each from the model's own values."),
          tr_later("A mark an op, from left to right as they run; how high it stands is how far its numbers are off. "
                   "Red squares are beyond what is allowed. The grey line is the difference that is carried along."),
          tr_later("Left and Right go from op to op, F to the first that differs. A row or a mark selects the op where "

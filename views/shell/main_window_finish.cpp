@@ -191,10 +191,10 @@ void MainWindow::choose_state(const QString& hint, std::function<void(int64_t ru
   picker_->open(hint, states, missed);
 }
 
-/// An ONNX file that is there; empty where the dialog was left.
+/// A model file that is there; empty where the dialog was left.
 QString MainWindow::ask_for_model(const QString& title) {
   const QString beside = bench_.has_project() ? QFileInfo(bench_.file()).dir().path() : QString();
-  return QFileDialog::getOpenFileName(this, title, beside, tr("ONNX model (*.onnx)"));
+  return QFileDialog::getOpenFileName(this, title, beside, tr("Exported model (*.onnx *.pt2)"));
 }
 
 /// A name beside the project, as "p-first" of the run "first" of p.tenon and "p-01" of "p-01"; empty where the dialog

@@ -99,7 +99,7 @@ void Workbench::export_run(int64_t run, int64_t step, const QString& path) {
         return views::tr("{}: {} at step {}, {}", path, of.name, format_grouped(step), e.text);
       },
       [this, run, step, path](const std::string& text) {
-        if (!path.endsWith(".onnx")) return tell_done(tr("Exported"), text);
+        if (!path.endsWith(".onnx") && !path.endsWith(".pt2")) return tell_done(tr("Exported"), text);
         tell_done(tr("Exported"), text, tr("Certify it"), [this, run, step, path] { certify(run, step, path); });
       });
 }
