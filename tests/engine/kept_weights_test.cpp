@@ -17,13 +17,13 @@
 namespace tenon::kept_weights {
 namespace {
 
-Tensor kept_values(const Shape& size, const char* name) {
+Tensor drawn_weights(const Shape& size, const char* name) {
   Tensor t = empty(size);
   nn::init_uniform(t, 1, 7, name);
   return t;
 }
 Tensor trained(const Shape& size, const char* name) {
-  Tensor t = kept_values(size, name);
+  Tensor t = drawn_weights(size, name);
   t.impl()->flags |= TensorImpl::requires_grad;
   return t;
 }
@@ -37,20 +37,20 @@ struct Layer {
 std::vector<Layer> layers() {
   const Conv2dOptions around{.padding = {1, 1}};
   auto conv = [around](const Tensor& x, const Tensor& w) { return conv2d(x, w, {}, around); };
-  const Tensor bias = kept_values({96}, "bias");
+  const Tensor bias = drawn_weights({96}, "bias");
   auto line = [bias](const Tensor& x, const Tensor& w) { return linear(x, w, bias); };
   std::vector<Layer> all{
-      {"rows of a large image", kept_values({1, 32, 40, 40}, "a"), trained({64, 32, 3, 3}, "b"), conv},
-      {"few channels of a small image", kept_values({1, 256, 4, 4}, "m"), trained({32, 256, 3, 3}, "n"), conv},
-      {"channels of a small image", kept_values({2, 128, 6, 6}, "c"), trained({256, 128, 3, 3}, "d"), conv},
-      {"a batch with a rest", kept_values({9, 16, 12, 12}, "e"), trained({32, 16, 3, 3}, "f"), conv},
-      {"transposed", kept_values({2, 32, 12, 12}, "g"), trained({32, 16, 2, 2}, "h"),
+      {"rows of a large image", drawn_weights({1, 32, 40, 40}, "a"), trained({64, 32, 3, 3}, "b"), conv},
+      {"few channels of a small image", drawn_weights({1, 256, 4, 4}, "m"), trained({32, 256, 3, 3}, "n"), conv},
+      {"channels of a small image", drawn_weights({2, 128, 6, 6}, "c"), trained({256, 128, 3, 3}, "d"), conv},
+      {"a batch with a rest", drawn_weights({9, 16, 12, 12}, "e"), trained({32, 16, 3, 3}, "f"), conv},
+      {"transposed", drawn_weights({2, 32, 12, 12}, "g"), trained({32, 16, 2, 2}, "h"),
        [](const Tensor& x, const Tensor& w) {
          return conv2d_transposed(x, w, 24, 24, {.stride = {2, 2}});
        }}};
   if (kernels::packs_products()) {
-    all.push_back({"rows", kept_values({300, 500}, "i"), trained({96, 500}, "j"), line});
-    all.push_back({"few rows", kept_values({5, 2000}, "k"), trained({96, 2000}, "l"), line});
+    all.push_back({"rows", drawn_weights({300, 500}, "i"), trained({96, 500}, "j"), line});
+    all.push_back({"few rows", drawn_weights({5, 2000}, "k"), trained({96, 2000}, "l"), line});
   }
   return all;
 }
@@ -115,7 +115,7 @@ TEST(KeptWeights, ServeOtherSizesAndViewsOfOneStorage) {
   NoGrad none;
   const Tensor w = trained({192, 256}, "w");
   for (const int64_t rows : {4, 64, 5, 700, 64}) {
-    const Tensor x = kept_values({rows, 256}, "x");
+    const Tensor x = drawn_weights({rows, 256}, "x");
     EXPECT_TRUE(same_bits(linear(x, w, {}), linear(x, clone(w), {}))) << rows;
   }
 }
@@ -125,8 +125,8 @@ TEST(KeptWeights, TakeNoMoreThanTheWeightsThemselves) {
   const Tensor line = trained({256, 512}, "line"), kernel = trained({256, 64, 3, 3}, "kernel");
   const int64_t before = pool_stats().live_bytes;
   for (const int64_t n : {1, 3, 9, 40, 7, 130, 520}) {
-    linear(kept_values({n, 512}, "x"), line, {});
-    conv2d(kept_values({n % 10, 64, 6, 6}, "y"), kernel, {}, {.padding = {1, 1}});
+    linear(drawn_weights({n, 512}, "x"), line, {});
+    conv2d(drawn_weights({n % 10, 64, 6, 6}, "y"), kernel, {}, {.padding = {1, 1}});
     EXPECT_LE(pool_stats().live_bytes - before, 5 * static_cast<int64_t>(line.nbytes() + kernel.nbytes()) / 4) << n;
   }
 }
