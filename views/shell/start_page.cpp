@@ -181,7 +181,7 @@ QWidget* StartPage::build_head() {
   set_style(about, "voice", "secondary");
   words->addWidget(about);
   row->addLayout(words, 1);
-  auto* own = new QPushButton(tr("From my data"), head);
+  auto* own = new QPushButton(tr("From my data…"), head);
   own->setObjectName("start.own");
   own->setToolTip(tr("A project for data of your own: what kind they are, they say themselves"));
   auto* kinds = new QMenu(own);
