@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <tuple>
 #include <vector>
 
 namespace tenon {
@@ -45,16 +46,16 @@ static size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 std::string near_names(const std::string& word, const std::string* first, size_t count) {
-  std::vector<std::pair<size_t, std::string>> near;
+  std::vector<std::tuple<size_t, size_t, std::string>> near;  // those that hold the word first, the shortest of them
   for (size_t i = 0; i < count; ++i) {
     size_t d = edit_distance(word, first[i]);
     bool contains = word.size() > 2 && first[i].find(word) != std::string::npos;
-    if (d <= std::max<size_t>(2, word.size() / 3) || contains) near.emplace_back(contains ? 0 : d, first[i]);
+    if (d <= std::max<size_t>(2, word.size() / 3) || contains) near.emplace_back(contains ? 0 : d, d, first[i]);
   }
   std::sort(near.begin(), near.end());
   if (near.empty()) return {};
   std::string text = "did you mean ";
-  for (size_t i = 0; i < std::min<size_t>(3, near.size()); ++i) text += (i ? ", " : "") + near[i].second;
+  for (size_t i = 0; i < std::min<size_t>(3, near.size()); ++i) text += (i ? ", " : "") + std::get<2>(near[i]);
   return text + "?";
 }
 

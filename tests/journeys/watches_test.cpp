@@ -86,10 +86,8 @@ TEST_F(WatchJourney, the_first_step_of_a_condition_is_found_in_a_run_that_had_no
   EXPECT_EQ(never.status, 1);
   EXPECT_NE(never.out.find("It holds at no step"), std::string::npos) << never.out;
 
-  for (const auto& [text, says] :
-       std::vector<std::pair<std::string, std::string>>{{"los > 1", "did you mean feature_loss, loss"},
-                                                        {"norm(grad(nobody)) > 1", "nobody"},
-                                                        {"loss > 1: pause", "ends here"}}) {
+  for (const auto& [text, says] : std::vector<std::pair<std::string, std::string>>{
+           {"los > 1", "did you mean loss"}, {"norm(grad(nobody)) > 1", "nobody"}, {"loss > 1: pause", "ends here"}}) {
     const Outcome wrong = tenon({"watches", project, "r", "--find", text});
     EXPECT_EQ(wrong.status, 2) << text;
     EXPECT_NE(wrong.err.find(says), std::string::npos) << wrong.err;
