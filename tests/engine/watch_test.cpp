@@ -88,7 +88,7 @@ TEST(Watches, a_wrong_text_is_answered_with_the_place_and_what_there_is) {
   } cases[] = {
       {"", "character 1: a metric or a measure is expected", ""},
       {"los > 1", "there is no metric or measure \"los\"",
-       "did you mean loss, loss_scale, feature_loss? There are loss, teacher_loss, feature_loss, lr, train_accuracy"},
+       "did you mean loss, test_loss, loss_scale? There are loss, teacher_loss, feature_loss, lr, train_accuracy"},
       {"max_abs > 1", "max_abs is to be of something", "max_abs(grad(*))"},
       {"maxabs(grad(*)) > 1", "character 1: there is no measure \"maxabs\"",
        "did you mean max_abs? There are dead, max"},
