@@ -20,19 +20,19 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-struct Code {
+struct NpyCode {
   std::string_view code;
   DType dtype;
 };
 // What follows the byte order character of 'descr'.
-constexpr Code kCodes[] = {{"b1", DType::boolean}, {"u1", DType::u8},  {"i1", DType::i8},  {"i2", DType::i16},
-                           {"i4", DType::i32},     {"i8", DType::i64}, {"f2", DType::f16}, {"V2", DType::bf16},
-                           {"f4", DType::f32},     {"f8", DType::f64}};
+constexpr NpyCode kCodes[] = {{"b1", DType::boolean}, {"u1", DType::u8},  {"i1", DType::i8},  {"i2", DType::i16},
+                              {"i4", DType::i32},     {"i8", DType::i64}, {"f2", DType::f16}, {"V2", DType::bf16},
+                              {"f4", DType::f32},     {"f8", DType::f64}};
 
 /// Reads the header, a Python dictionary of three known keys.
-class Header {
+class NpyHeader {
  public:
-  Header(std::string_view text, const std::string& name) : text_(text), name_(name) {
+  NpyHeader(std::string_view text, const std::string& name) : text_(text), name_(name) {
     expect('{');
     while (!accept('}')) {
       const std::string key = quoted();
@@ -119,11 +119,11 @@ NpyHead npy_head(std::string_view bytes, const std::string& name) {
   size_t length = byte(8) | byte(9) << 8;
   if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > bytes.size() - start) throw fail("is cut short in its header");
-  Header header(bytes.substr(start, length), name);
+  NpyHeader header(bytes.substr(start, length), name);
   NpyHead head{std::move(header.descr), std::move(header.dims), header.fortran, start + length};
   const char order = head.descr[0];
   const auto* code = std::find_if(std::begin(kCodes), std::end(kCodes),
-                                  [&](const Code& c) { return c.code == std::string_view(head.descr).substr(1); });
+                                  [&](const NpyCode& c) { return c.code == std::string_view(head.descr).substr(1); });
   if (code == std::end(kCodes) || (order != '<' && order != '>' && order != '|' && order != '='))
     head.problem = fmt::format("holds elements of type '{}', which is not supported", head.descr);
   else if (head.shape.size() > kMaxDims)
@@ -171,7 +171,7 @@ Tensor load_npy(const std::string& path) {
 
 std::string npy_bytes(const Tensor& t) {
   const auto* code =
-      std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& c) { return c.dtype == t.dtype(); });
+      std::find_if(std::begin(kCodes), std::end(kCodes), [&](const NpyCode& c) { return c.dtype == t.dtype(); });
   std::string shape;
   for (int64_t d : t.size()) shape += fmt::format("{}, ", d);
   if (t.ndim() > 1) shape.resize(shape.size() - 2);

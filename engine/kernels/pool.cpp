@@ -35,14 +35,14 @@ inline void each_window_tap(const PoolShape& s, int64_t oy, int64_t ox, const F&
 
 /// 32 bytes of values, and of integers as wide.
 template <class T>
-struct Lanes;
+struct PoolLanes;
 template <>
-struct Lanes<float> {
+struct PoolLanes<float> {
   typedef float Values __attribute__((vector_size(32)));
   typedef int32_t Numbers __attribute__((vector_size(32)));
 };
 template <>
-struct Lanes<double> {
+struct PoolLanes<double> {
   typedef double Values __attribute__((vector_size(32)));
   typedef int64_t Numbers __attribute__((vector_size(32)));
 };
@@ -59,8 +59,8 @@ struct Taps {
 /// Largest of the taps for c channels; with `more`, y and index already hold those of earlier taps.
 template <class T, class Index>
 void window_max(const Taps<const T>& taps, int64_t c, bool more, T* y, Index* index) {
-  using V = typename Lanes<T>::Values;
-  using N = typename Lanes<T>::Numbers;
+  using V = typename PoolLanes<T>::Values;
+  using N = typename PoolLanes<T>::Numbers;
   constexpr int64_t L = 32 / sizeof(T);
   int64_t j = 0;
   for (; j + L <= c; j += L) {
@@ -123,8 +123,8 @@ void window_max_u8(const Taps<const uint8_t>& taps, int64_t c, bool more, uint8_
 /// Every tap gets the gradient where it won, 0 (or, with `add`, nothing) elsewhere.
 template <class T, class Index>
 void scatter(const Taps<T>& taps, int64_t c, bool add, const T* from, const Index* won) {
-  using V = typename Lanes<T>::Values;
-  using N = typename Lanes<T>::Numbers;
+  using V = typename PoolLanes<T>::Values;
+  using N = typename PoolLanes<T>::Numbers;
   constexpr int64_t L = 32 / sizeof(T);
   int64_t j = 0;
   for (; j + L <= c; j += L) {

@@ -41,7 +41,7 @@ double first_finite(const char* p, int64_t n) {
   return 0;
 }
 
-struct Lanes {
+struct SumLanes {
   Reals sum = all_of(0), shifted = all_of(0), squares = all_of(0);
   Reals min = all_of(std::numeric_limits<double>::infinity()), max = -min;
   Counts nan{}, finite{}, zeros{}, negative{}, denormal{};
@@ -90,7 +90,7 @@ template <class T>
 ValueSums sums_of(const void* at, int64_t n, double tiny) {
   const char* p = static_cast<const char*>(at);
   const double shift = first_finite<T>(p, n);
-  Lanes lanes;
+  SumLanes lanes;
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) lanes.add(load<T>(p + i * static_cast<int64_t>(sizeof(T))), shift, tiny);
   const int64_t rest = n - i;

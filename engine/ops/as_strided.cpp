@@ -106,7 +106,7 @@ struct AsStrided {
   }
 };
 
-struct Gather {
+struct StridedGather {
   static constexpr OpInfo info{"strided_gather", "", OpKind::copy};
   using Attrs = StridedPlace;
   static Meta infer(const Attrs& a, const Meta& x) {
@@ -126,7 +126,7 @@ struct Gather {
   }
 };
 
-struct Scatter {
+struct StridedScatter {
   static constexpr OpInfo info{"strided_scatter", "", OpKind::copy};
   using Attrs = StridedPlace;
   static Meta infer(const Attrs& a, const Meta& x) {
@@ -186,8 +186,8 @@ struct Replace {
 };
 
 const Register<AsStrided> as_strided_op;
-const Register<Gather> gather_op;
-const Register<Scatter> scatter_op;
+const Register<StridedGather> gather_op;
+const Register<StridedScatter> scatter_op;
 const Register<Replace> replace_op;
 
 }  // namespace
@@ -199,8 +199,8 @@ Tensor as_strided(const Tensor& x, const Shape& size, const Dims& stride, int64_
     if (size[i] < 0) throw Error(fmt::format("as_strided: size {} has a negative entry", to_string(size)));
   return apply<AsStrided>({x.layout(), Layout{size, stride, offset}}, x);
 }
-Tensor strided_gather(const Tensor& x, const StridedPlace& place) { return apply<Gather>(place, x); }
-Tensor strided_scatter(const Tensor& x, const StridedPlace& place) { return apply<Scatter>(place, x); }
+Tensor strided_gather(const Tensor& x, const StridedPlace& place) { return apply<StridedGather>(place, x); }
+Tensor strided_scatter(const Tensor& x, const StridedPlace& place) { return apply<StridedScatter>(place, x); }
 Tensor strided_replace(const Tensor& x, const Tensor& values, const StridedPlace& place) {
   return apply<Replace>(place, x, values);
 }

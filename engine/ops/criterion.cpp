@@ -41,12 +41,12 @@ Tensor as(const Tensor& y, const Tensor& x) { return y.dtype() == x.dtype() ? y 
 Tensor number(double v, const Tensor& like) { return scalar_like(v, like); }
 
 /// [rows, classes] of the logits, and the targets' size.
-struct Rows {
+struct ClassRows {
   Tensor x;
   Shape target;
   int axis;
 };
-Rows class_rows(const Tensor& x, int axis) {
+ClassRows class_rows(const Tensor& x, int axis) {
   if (x.ndim() < 1) throw Error("logits without axes have no classes");
   int a = x.ndim() == 1 ? 0 : wrap_axis(axis, x.ndim());
   Dims order;
@@ -84,7 +84,7 @@ bool any_ignored(const Tensor& target, int64_t ignore) {
   return false;
 }
 
-Tensor of_classes(const Rows& rows, const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& o) {
+Tensor of_classes(const ClassRows& rows, const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& o) {
   int64_t classes = rows.x.size(1), n = rows.x.size(0);
   Tensor t = reshape(target, {n}), live = ne(t, static_cast<double>(o.ignore_index)), at = where(live, t, number(0, t));
   Tensor w =
@@ -121,7 +121,7 @@ Reduction reduction_of(const std::string& name) {
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& o) {
   if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
     throw Error("cross_entropy: label_smoothing = " + std::to_string(o.label_smoothing) + " is not between 0 and 1");
-  Rows rows = class_rows(logits, o.axis);
+  ClassRows rows = class_rows(logits, o.axis);
   int64_t classes = rows.x.size(1), n = rows.x.size(0);
   if (o.weight && !(o.weight.size() == Shape{classes}))
     throw Error("cross_entropy: weights of size " + to_string(o.weight.size()) + " do not fit " +
@@ -142,7 +142,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
 }
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& o) {
-  Rows rows = class_rows(log_p, o.axis);
+  ClassRows rows = class_rows(log_p, o.axis);
   check_classes("nll_loss", target, rows.target, rows.x.size(1), o.ignore_index);
   CrossEntropyOptions plain = o;
   plain.label_smoothing = 0;

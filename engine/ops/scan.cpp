@@ -26,7 +26,7 @@ namespace {
 
 using namespace ops;
 
-struct AxisAttrs {
+struct ScanAttrs {
   int64_t axis;
   template <class F>
   void fields(F&& f) const {
@@ -34,7 +34,7 @@ struct AxisAttrs {
   }
 };
 
-Meta infer_scan(const AxisAttrs& a, const Meta& x) {
+Meta infer_scan(const ScanAttrs& a, const Meta& x) {
   if (a.axis < 0 || a.axis >= x.shape.n)
     throw Error(fmt::format("axis {} is out of range for size {}", a.axis, to_string(x.shape)));
   return x;
@@ -77,13 +77,13 @@ void on_values(const Call& c, const F& f) {
 Tensor reversed_sum(const Tensor& g, int axis) { return flip(cumsum(flip(g, axis), axis), axis); }
 
 void sample_scan(Samples& s) {
-  s.add("rows", AxisAttrs{1}, {s.values({3, 4}, in(0.5, 1.5))});
-  s.add("columns", AxisAttrs{0}, {s.values({3, 2, 2}, apart_from_zero(-1, 1, 0.3))});
+  s.add("rows", ScanAttrs{1}, {s.values({3, 4}, in(0.5, 1.5))});
+  s.add("columns", ScanAttrs{0}, {s.values({3, 2, 2}, apart_from_zero(-1, 1, 0.3))});
 }
 
 struct CumSum {
   static constexpr OpInfo info{"cumsum", "CumSum", OpKind::other};
-  using Attrs = AxisAttrs;
+  using Attrs = ScanAttrs;
   static Meta infer(const Attrs& a, const Meta& x) { return widen_integers(infer_scan(a, x)); }
   static void cpu(const Call& c) {
     on_values(c, [&](auto* x, auto* y, const Tensor& t) {
@@ -102,7 +102,7 @@ struct CumSum {
 
 struct CumProd {
   static constexpr OpInfo info{"cumprod", "", OpKind::other};
-  using Attrs = AxisAttrs;
+  using Attrs = ScanAttrs;
   static Meta infer(const Attrs& a, const Meta& x) { return widen_integers(infer_scan(a, x)); }
   static void cpu(const Call& c) {
     on_values(c, [&](auto* x, auto* y, const Tensor& t) {
@@ -140,13 +140,13 @@ struct CumProd {
     sample_scan(s);
     Tensor zeros = s.values({2, 4}, in(0.5, 1.5));
     zeros.data<double>()[1] = zeros.data<double>()[4] = zeros.data<double>()[6] = 0;
-    s.add("with zeros", AxisAttrs{1}, {zeros});
+    s.add("with zeros", ScanAttrs{1}, {zeros});
   }
 };
 
 struct Recurrence {
   static constexpr OpInfo info{"linear_recurrence", "", OpKind::other};
-  using Attrs = AxisAttrs;
+  using Attrs = ScanAttrs;
   static Meta infer(const Attrs& at, const Meta& a, const Meta& b) {
     need_float(a);
     if (!(a.shape == b.shape) || a.dtype != b.dtype)
@@ -193,7 +193,7 @@ struct Recurrence {
 
 struct LogCumSumExp {
   static constexpr OpInfo info{"logcumsumexp", "", OpKind::other};
-  using Attrs = AxisAttrs;
+  using Attrs = ScanAttrs;
   static Meta infer(const Attrs& a, const Meta& x) {
     need_float(x);
     return infer_scan(a, x);
@@ -240,7 +240,7 @@ struct LogCumSumExp {
 template <bool Max>
 struct Extreme {
   static constexpr OpInfo info{Max ? "cummax" : "cummin", "", OpKind::index, 2};
-  using Attrs = AxisAttrs;
+  using Attrs = ScanAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     out[0] = out[1] = infer_scan(a, in[0].meta());
     out[1].dtype = DType::i64;

@@ -31,7 +31,7 @@ namespace {
 
 using namespace ops;
 
-struct AxisAttrs {
+struct SortAttrs {
   int64_t axis, k;
   bool flag, keep;  ///< flag: descending, or largest
   template <class F>
@@ -79,9 +79,9 @@ void check_any(int64_t n) {
 struct SortRule {
   static constexpr const char *name = "sort", *onnx = "";
   static constexpr bool one = false;
-  static int64_t count(const AxisAttrs&, int64_t n) { return n; }
+  static int64_t count(const SortAttrs&, int64_t n) { return n; }
   template <class T>
-  static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
+  static void choose(const SortAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
     std::iota(order, order + n, 0);
     std::sort(order, order + n, ByValue<T>{v, a.flag});
   }
@@ -89,12 +89,12 @@ struct SortRule {
 struct TopKRule {
   static constexpr const char *name = "topk", *onnx = "TopK";
   static constexpr bool one = false;
-  static int64_t count(const AxisAttrs& a, int64_t n) {
+  static int64_t count(const SortAttrs& a, int64_t n) {
     check_k(a.k, 0, n);
     return a.k;
   }
   template <class T>
-  static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t k) {
+  static void choose(const SortAttrs& a, const T* v, int64_t n, int64_t* order, int64_t k) {
     std::iota(order, order + n, 0);
     std::partial_sort(order, order + k, order + n, ByValue<T>{v, a.flag});
   }
@@ -102,12 +102,12 @@ struct TopKRule {
 struct KthRule {
   static constexpr const char *name = "kthvalue", *onnx = "";
   static constexpr bool one = true;
-  static int64_t count(const AxisAttrs& a, int64_t n) {
+  static int64_t count(const SortAttrs& a, int64_t n) {
     check_k(a.k, 1, n);
     return 1;
   }
   template <class T>
-  static void choose(const AxisAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
+  static void choose(const SortAttrs& a, const T* v, int64_t n, int64_t* order, int64_t) {
     std::iota(order, order + n, 0);
     std::nth_element(order, order + a.k - 1, order + n, ByValue<T>{v, false});
     order[0] = order[a.k - 1];
@@ -116,29 +116,29 @@ struct KthRule {
 struct MedianRule {
   static constexpr const char *name = "median", *onnx = "";
   static constexpr bool one = true;
-  static int64_t count(const AxisAttrs&, int64_t n) {
+  static int64_t count(const SortAttrs&, int64_t n) {
     check_any(n);
     return 1;
   }
   template <class T>
-  static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
+  static void choose(const SortAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
     for (int64_t i = 0; i < n; ++i)
       if (is_nan(v[i])) {
         order[0] = i;
         return;
       }
-    KthRule::choose(AxisAttrs{0, (n + 1) / 2, false, false}, v, n, order, 1);
+    KthRule::choose(SortAttrs{0, (n + 1) / 2, false, false}, v, n, order, 1);
   }
 };
 struct ModeRule {
   static constexpr const char *name = "mode", *onnx = "";
   static constexpr bool one = true;
-  static int64_t count(const AxisAttrs&, int64_t n) {
+  static int64_t count(const SortAttrs&, int64_t n) {
     check_any(n);
     return 1;
   }
   template <class T>
-  static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
+  static void choose(const SortAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
     std::iota(order, order + n, 0);
     std::sort(order, order + n, ByValue<T>{v, false});
     int64_t best = 0, at = 0;
@@ -157,12 +157,12 @@ template <bool Max>
 struct ExtremeRule {
   static constexpr const char *name = Max ? "max_dim" : "min_dim", *onnx = "";
   static constexpr bool one = true;
-  static int64_t count(const AxisAttrs&, int64_t n) {
+  static int64_t count(const SortAttrs&, int64_t n) {
     check_any(n);
     return 1;
   }
   template <class T>
-  static void choose(const AxisAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
+  static void choose(const SortAttrs&, const T* v, int64_t n, int64_t* order, int64_t) {
     int64_t best = 0;
     for (int64_t i = 1; i < n && !is_nan(v[best]); ++i)
       if ((Max ? v[i] > v[best] : v[i] < v[best]) || is_nan(v[i])) best = i;
@@ -173,7 +173,7 @@ struct ExtremeRule {
 template <class Rule>
 struct Chooser {
   static constexpr OpInfo info{Rule::name, Rule::onnx, OpKind::index, 2};
-  using Attrs = AxisAttrs;
+  using Attrs = SortAttrs;
   static void infer(const Attrs& a, const Tensor* in, int, Meta* out) {
     const Shape& x = in[0].size();
     if (a.axis < 0 || a.axis >= x.n)

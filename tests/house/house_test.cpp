@@ -45,11 +45,11 @@ TEST(House, every_folder_has_its_floor) {
   std::printf("%s", inner_order().c_str());
 }
 
-TEST(House, files_of_a_folder_keep_no_functions_of_one_name_to_themselves) {
+TEST(House, files_of_a_folder_keep_no_functions_or_types_of_one_name_to_themselves) {
   std::vector<std::pair<std::string, std::string>> sources;
   for (const std::string& path : project_files(TENON_SOURCE_DIR))
     if (is_source(path)) sources.emplace_back(path, read_text(std::string(TENON_SOURCE_DIR) + "/" + path));
-  const Violations bad = scan_local_functions(sources);
+  const Violations bad = scan_local_names(sources);
   EXPECT_TRUE(bad.empty()) << join(bad);
 }
 
@@ -132,7 +132,7 @@ TEST(Scanner, an_include_within_a_room_that_goes_up_is_found) {
   EXPECT_FALSE(has_floor("engine/cellar/a.cpp"));
 }
 
-TEST(Scanner, functions_a_source_keeps_to_itself_are_found) {
+TEST(Scanner, names_a_source_keeps_to_itself_are_found) {
   const std::string text = R"x(
 #define BODY { \
   int no(int x) {
@@ -164,19 +164,23 @@ static int by_word(std::function<void(int)> f) { return 1; }
 int seen_by_all(int x) { return x; }
 }  // namespace tenon
 )x";
-  EXPECT_EQ(local_functions(text),
-            (std::vector<std::string>{"several_lines", "one_line", "after_a_macro", "within", "by_word"}));
+  EXPECT_EQ(local_names(text), (std::vector<std::string>{"Made", "several_lines()", "one_line()", "after_a_macro()",
+                                                         "within()", "by_word()"}));
 }
 
-TEST(Scanner, functions_of_one_name_in_a_folder_are_found) {
+TEST(Scanner, local_names_of_one_folder_are_found) {
   const std::string one = "namespace {\nvoid append(std::string& s, uint32_t n) {}\n}\n",
                     other = "namespace {\ntemplate <class T>\nvoid append(std::string& s, T n) {\n}\n}\n";
-  const Violations bad = scan_local_functions({{"engine/ops/a.cpp", one}, {"engine/ops/b.cpp", other}});
+  const Violations bad = scan_local_names({{"engine/ops/a.cpp", one}, {"engine/ops/b.cpp", other}});
   ASSERT_EQ(bad.size(), 1u);
   EXPECT_TRUE(bad[0].starts_with("engine/ops: append() is defined in a.cpp and b.cpp;")) << bad[0];
-  EXPECT_EQ(scan_local_functions({{"tests/core/a.cpp", one}, {"tests/core/b.cpp", other}}).size(), 1u);
-  EXPECT_TRUE(scan_local_functions({{"engine/ops/a.cpp", one}, {"engine/nn/b.cpp", other}}).empty());
-  EXPECT_TRUE(scan_local_functions({{"engine/ops/a.cpp", one + one}}).empty());
+  EXPECT_EQ(scan_local_names({{"tests/core/a.cpp", one}, {"tests/core/b.cpp", other}}).size(), 1u);
+  EXPECT_TRUE(scan_local_names({{"engine/ops/a.cpp", one}, {"engine/nn/b.cpp", other}}).empty());
+  EXPECT_TRUE(scan_local_names({{"engine/ops/a.cpp", one + one}}).empty());
+  const std::string type = "namespace {\ntemplate <class T>\nstruct Row : Base<T> {\n  int of;\n};\n}\n",
+                    another = "namespace {\nenum class Row : uint8_t { first };\n}\n";
+  EXPECT_EQ(scan_local_names({{"engine/ops/a.cpp", type}, {"engine/ops/b.cpp", another}}).size(), 1u);
+  EXPECT_TRUE(scan_local_names({{"engine/ops/a.cpp", type}, {"engine/ops/b.cpp", "struct Row {\n};\n"}}).empty());
 }
 
 TEST(Scanner, types_of_one_name_in_a_namespace_are_found) {

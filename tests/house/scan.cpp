@@ -184,19 +184,19 @@ std::string inner_order() {
   return text;
 }
 
-Violations scan_local_functions(const std::vector<std::pair<std::string, std::string>>& sources) {
-  std::map<std::pair<std::string, std::string>, std::set<std::string>> files;  // by folder and function
+Violations scan_local_names(const std::vector<std::pair<std::string, std::string>>& sources) {
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> files;  // by folder and name
   for (const auto& [path, text] : sources)
     if (ends(path, ".cpp") && (room_rank(path) >= 0 || starts(path, "tests/")))
-      for (const std::string& name : local_functions(text))
+      for (const std::string& name : local_names(text))
         files[{std::string(folder_of(path)), name}].insert(path.substr(path.rfind('/') + 1));
   Violations bad;
   for (const auto& [at, in] : files) {
     if (in.size() < 2) continue;
     std::string all;
     for (const std::string& file : in) all += (all.empty() ? "" : " and ") + file;
-    bad.push_back(at.first + ": " + at.second + "() is defined in " + all +
-                  "; files of a folder may be compiled as one, where a call meant for one reaches the other");
+    bad.push_back(at.first + ": " + at.second + " is defined in " + all +
+                  "; files of a folder may be compiled as one, where what is meant for one reaches the other");
   }
   return bad;
 }

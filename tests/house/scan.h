@@ -18,11 +18,12 @@ bool has_floor(const std::string& path);
 /// b").
 std::string inner_order();
 
-/// The functions that a source keeps to itself: those of its anonymous namespaces and its static ones.
-std::vector<std::string> local_functions(const std::string& text);
+/// The functions, "append()", and types, "Row", that a source keeps to itself: those of its anonymous namespaces, and
+/// static functions.
+std::vector<std::string> local_names(const std::string& text);
 
-/// Sources, by path and text, of which two in one folder keep functions of one name to themselves.
-Violations scan_local_functions(const std::vector<std::pair<std::string, std::string>>& sources);
+/// Sources, by path and text, of which two in one folder keep functions or types of one name to themselves.
+Violations scan_local_names(const std::vector<std::pair<std::string, std::string>>& sources);
 
 /// Headers, by path and text, of which two define a type of one name in one namespace.
 Violations scan_shared_types(const std::vector<std::pair<std::string, std::string>>& headers);

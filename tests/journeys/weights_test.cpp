@@ -143,7 +143,7 @@ TEST(Weights, archives_are_written_byte_for_byte_as_pytorch_writes_them) {
   }
 }
 
-struct Trained : ::testing::Test {
+struct TrainedWeights : ::testing::Test {
   Folder folder;
   std::string project = folder / "p.tenon";
   std::map<std::string, std::string> expected;  ///< tensors of the run, each saved by another command
@@ -163,7 +163,7 @@ struct Trained : ::testing::Test {
   }
 };
 
-TEST_F(Trained, exported_to_pytorch) {
+TEST_F(TrainedWeights, exported_to_pytorch) {
   const std::string file = folder / "m.pt";
   const Outcome exported = tenon({"export", project, "r", "--format", "torch", "-o", file, "--verify", "--json"});
   ASSERT_EQ(exported.status, 0) << exported.err;
@@ -196,7 +196,7 @@ m.load_state_dict(d, strict=True)
   EXPECT_EQ(count, expected.size());
 }
 
-TEST_F(Trained, exported_to_safetensors) {
+TEST_F(TrainedWeights, exported_to_safetensors) {
   const std::string file = folder / "m.safetensors";
   const Outcome exported = tenon({"export", project, "r", "--format", "safetensors", "-o", file, "--verify", "--json"});
   ASSERT_EQ(exported.status, 0) << exported.err;
@@ -229,7 +229,7 @@ assert at == len(data)
   EXPECT_EQ(count, expected.size());
 }
 
-TEST_F(Trained, every_kind_of_file_is_told_by_its_content) {
+TEST_F(TrainedWeights, every_kind_of_file_is_told_by_its_content) {
   auto kind = [&](const std::string& path) {
     const Outcome o = tenon({"inspect", path, "--json"});
     EXPECT_EQ(o.status, 0) << path << ": " << o.err;
@@ -259,7 +259,7 @@ TEST_F(Trained, every_kind_of_file_is_told_by_its_content) {
   EXPECT_EQ(kind(odd).at("shape"), (nlohmann::json{2, 3}));
 }
 
-TEST_F(Trained, files_that_are_nothing_or_damaged_or_hostile) {
+TEST_F(TrainedWeights, files_that_are_nothing_or_damaged_or_hostile) {
   const std::string odd = folder / "m.pt";
   auto says = [&](const std::string& bytes, const std::string& part) {
     std::ofstream(odd, std::ios::binary) << bytes;
@@ -290,7 +290,7 @@ TEST_F(Trained, files_that_are_nothing_or_damaged_or_hostile) {
   EXPECT_NE(o.out.find("os.system"), std::string::npos) << o.out;
 }
 
-TEST_F(Trained, begins_a_run_with_a_file_freezes_and_needs_the_file_no_more) {
+TEST_F(TrainedWeights, begins_a_run_with_a_file_freezes_and_needs_the_file_no_more) {
   const std::string file = folder / "w.safetensors";
   ASSERT_EQ(tenon({"export", project, "r", "--format", "safetensors", "-o", file}).status, 0);
   const Outcome table = tenon({"weights", project, file, "--json"});
@@ -321,7 +321,7 @@ TEST_F(Trained, begins_a_run_with_a_file_freezes_and_needs_the_file_no_more) {
   EXPECT_EQ(tenon({"weights", project}).status, 2) << "its recipe names none";
 }
 
-TEST_F(Trained, begins_with_what_torch_save_wrote_and_runs_nothing_of_it) {
+TEST_F(TrainedWeights, begins_with_what_torch_save_wrote_and_runs_nothing_of_it) {
   if (torch_python().empty()) GTEST_SKIP() << kNoTorch;
   const std::string file = folder / "c.pt", trap = folder / "trap";
   const Outcome saved = run({torch_python(), "-c", R"py(

@@ -33,11 +33,11 @@ Document made_document() {
   return d;
 }
 
-struct Shown {
+struct ShownPlot {
   Document document = made_document();
   MemoryModel model;
   std::vector<Selection> chosen;
-  explicit Shown(SnapshotHistory::Asked asked = {.document = 3}) {
+  explicit ShownPlot(SnapshotHistory::Asked asked = {.document = 3}) {
     model.on_select = [this](const Selection& s) {
       chosen.push_back(s);
       model.set_selection(s);
@@ -50,7 +50,7 @@ struct Shown {
 };
 
 TEST(SnapshotPlot, begins_at_the_peak_and_says_what_is_alive) {
-  Shown s;
+  ShownPlot s;
   EXPECT_EQ(s.plot().cursor(), s.timeline().peak());
   EXPECT_EQ(s.plot().bytes(), s.timeline().peak_bytes());
   const Table groups = s.plot().groups();
@@ -69,7 +69,7 @@ TEST(SnapshotPlot, begins_at_the_peak_and_says_what_is_alive) {
 }
 
 TEST(SnapshotPlot, a_click_moves_the_cursor_and_chooses_the_colour_under_it) {
-  Shown s;
+  ShownPlot s;
   const Scene& scene = s.model.frame(kCanvas);
   const Point middle = center_of(scene, {SnapshotPlot::plot, 0});
   ASSERT_GT(middle.x, 0);
@@ -93,7 +93,7 @@ TEST(SnapshotPlot, a_click_moves_the_cursor_and_chooses_the_colour_under_it) {
 }
 
 TEST(SnapshotPlot, a_selection_of_another_view_moves_the_cursor_there) {
-  Shown s;
+  ShownPlot s;
   s.model.set_selection(Selection::event(3, 7, "findings"));
   EXPECT_EQ(s.plot().cursor(), 7u);
   const uint32_t leak = [&] {
@@ -119,7 +119,7 @@ TEST(SnapshotPlot, a_selection_of_another_view_moves_the_cursor_there) {
 TEST(SnapshotPlot, is_drawn_on_a_canvas_of_any_size_at_any_zoom_over_events_and_time) {
   for (const bool over_time : {false, true})
     for (const auto by : {snapshot::UsageBy::place, snapshot::UsageBy::size, snapshot::UsageBy::stream}) {
-      Shown s({.document = 3, .by = by});
+      ShownPlot s({.document = 3, .by = by});
       s.plot().set_over_time(over_time);
       EXPECT_EQ(s.plot().over_time(), over_time);
       for (float w : {0.f, 1.f, 90.f, 300.f, 1000.f})

@@ -5,7 +5,7 @@
 
 #include "tests/house/scan.h"
 
-// The functions that a source keeps to itself, found by its braces.
+// The functions and types that a source keeps to itself, found by its braces.
 namespace tenon::house {
 namespace {
 
@@ -88,7 +88,8 @@ bool opens_namespace(std::string_view s, std::string_view& name) {
 /// What stands before a brace at the level of namespaces.
 struct Head {
   bool function = false;
-  std::string_view name;  ///< empty for members, operators and macros, too
+  std::string_view name = {};  ///< empty for members, operators and macros, too
+  std::string_view type = {};
 };
 Head head_of(std::string_view s) {
   s = trimmed(s);
@@ -104,7 +105,11 @@ Head head_of(std::string_view s) {
     s = rest;
   }
   for (std::string_view type : {"struct", "class", "enum", "union"})
-    if (begins_with_word(s, type)) return {};
+    if (begins_with_word(s, type)) {
+      s = trimmed(s.substr(type.size()));
+      if (begins_with_word(s, "class")) s = trimmed(s.substr(5));  // enum class
+      return {false, {}, s.substr(0, std::find_if_not(s.begin(), s.end(), in_word) - s.begin())};
+    }
   int angles = 0;
   for (size_t i = 0; i < s.size(); ++i) {
     if (s[i] == '<') ++angles;
@@ -130,7 +135,7 @@ Head head_of(std::string_view s) {
 
 }  // namespace
 
-std::vector<std::string> local_functions(const std::string& text) {
+std::vector<std::string> local_names(const std::string& text) {
   const std::string code = bare(text);
   const std::string_view s = code;
   std::vector<std::string> names;
@@ -153,9 +158,10 @@ std::vector<std::string> local_functions(const std::string& text) {
       ++i;
     } else {
       const Head of = head_of(head);
-      const bool local =
-          std::find(anonymous.begin(), anonymous.end(), true) != anonymous.end() || has_word(head, "static");
-      if (local && !of.name.empty()) names.emplace_back(of.name);
+      const bool unnamed = std::find(anonymous.begin(), anonymous.end(), true) != anonymous.end();
+      if ((unnamed || has_word(head, "static")) && !of.name.empty()) names.push_back(std::string(of.name) + "()");
+      // Behind its own brace the type may go on: "struct Made { ... } made{3};".
+      if (unnamed && !of.type.empty() && (names.empty() || names.back() != of.type)) names.emplace_back(of.type);
       i = behind_bracket(s, i, '{', '}');
       if (of.function) head.clear();  // everything else ends at its semicolon
     }
