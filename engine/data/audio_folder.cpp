@@ -35,27 +35,22 @@ void read_sound(const std::string& path, int64_t rate, int64_t length, float* to
   std::copy_n(sound.samples.begin() + from, std::min(n, length), to + at);
 }
 
-void leave_out_unreadable_sounds(std::vector<ClassFile>& files, std::vector<Remark>& remarks) {
-  std::vector<BadFile> bad;
-  for (size_t i = 0; i < files.size(); ++i) try {
-      (void)sound_header(files[i].path);
-    } catch (const Error& e) {
-      bad.push_back({i, e.message()});
-    }
-  leave_out_bad(files, bad, "sounds", remarks);
-}
-
-/// What rates and lengths the files have, by their headers.
-void tell_sounds(const std::vector<ClassFile>& files, int64_t rate, int64_t length, std::vector<Remark>& remarks) {
+/// What rates and lengths the files have, by their headers. With `leave_out` those that have none are taken out.
+void look_at_sounds(std::vector<ClassFile>& files, int64_t rate, int64_t length, bool leave_out,
+                    std::vector<Remark>& remarks) {
   int64_t cut = 0, filled = 0;
   std::map<int64_t, int64_t> others;  // files by their rate
   Remark torn{Remark::Kind::warning, "cut_short", {}};
-  for (const auto& f : files) {
+  std::vector<BadFile> bad;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const ClassFile& f = files[i];
     SoundHeader sound;
     try {
       sound = sound_header(f.path);
     } catch (const Error& e) {
-      throw with_way_out(e, "sounds");
+      if (!leave_out) throw with_way_out(e, "sounds");
+      bad.push_back({i, e.message()});
+      continue;
     }
     const auto n = static_cast<int64_t>(static_cast<double>(sound.samples) * static_cast<double>(rate) /
                                         static_cast<double>(sound.rate));
@@ -64,6 +59,7 @@ void tell_sounds(const std::vector<ClassFile>& files, int64_t rate, int64_t leng
     cut += n > length;
     filled += n < length;
   }
+  leave_out_bad(files, bad, "sounds", remarks);
   std::string rates;
   for (const auto& [other, n] : others) rates += fmt::format("{}{} at {}", rates.empty() ? "" : ", ", n, other);
   remarks.push_back({Remark::Kind::assumed,
@@ -131,8 +127,7 @@ Split open_audio_folder(const Options& o, const AttrValues& v) {
   sounds.read = [rate, length](const std::string& path, float* to) { read_sound(path, rate, length, to); };
   sounds.look = [rate, length, leave_out = v.text("unreadable") == "leave-out"](std::vector<ClassFile>& files,
                                                                                 std::vector<Remark>& remarks) {
-    if (leave_out) leave_out_unreadable_sounds(files, remarks);
-    tell_sounds(files, rate, length, remarks);
+    look_at_sounds(files, rate, length, leave_out, remarks);
   };
   return open_class_folders(o.dir, sounds, split_rule(v));
 }

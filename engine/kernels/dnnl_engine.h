@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +18,12 @@ void dnnl_alone();
 dnnl::engine& dnnl_engine();
 /// Of the calling thread.
 dnnl::stream& dnnl_stream();
+
+/// Whether oneDNN computes for one of these processors: what it may use, ONEDNN_MAX_CPU_ISA included.
+inline bool dnnl_runs_on(std::initializer_list<dnnl::cpu_isa> any) {
+  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  return std::find(any.begin(), any.end(), isa) != any.end();
+}
 
 /// Runs f; errors of oneDNN say what was asked for.
 template <class F>

@@ -68,30 +68,14 @@ Matmul& matmul_of(const MatmulShape& s) {
 }  // namespace
 
 bool has_bf16_products() {
-  static const bool has = [] {
-    switch (dnnl::get_effective_cpu_isa()) {
-      case dnnl::cpu_isa::avx512_core_bf16:
-      case dnnl::cpu_isa::avx512_core_amx:
-        return true;
-      default:
-        return false;
-    }
-  }();
+  using enum dnnl::cpu_isa;
+  static const bool has = dnnl_runs_on({avx512_core_bf16, avx512_core_amx});
   return has;
 }
 
 bool packs_products() {
-  static const bool packs = [] {
-    switch (dnnl::get_effective_cpu_isa()) {
-      case dnnl::cpu_isa::avx512_core:
-      case dnnl::cpu_isa::avx512_core_vnni:
-      case dnnl::cpu_isa::avx512_core_bf16:
-      case dnnl::cpu_isa::avx512_core_amx:
-        return true;
-      default:
-        return false;
-    }
-  }();
+  using enum dnnl::cpu_isa;
+  static const bool packs = dnnl_runs_on({avx512_core, avx512_core_vnni, avx512_core_bf16, avx512_core_amx});
   return packs;
 }
 

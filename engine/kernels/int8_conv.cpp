@@ -53,15 +53,8 @@ void pad_images(const ConvSizes& s, int64_t c, uint8_t zero, const uint8_t* x, u
 }  // namespace
 
 bool has_exact_int8() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::avx2_vnni:
-    case dnnl::cpu_isa::avx512_core_vnni:
-    case dnnl::cpu_isa::avx512_core_bf16:
-    case dnnl::cpu_isa::avx512_core_amx:
-      return true;
-    default:
-      return false;
-  }
+  using enum dnnl::cpu_isa;
+  return dnnl_runs_on({avx2_vnni, avx512_core_vnni, avx512_core_bf16, avx512_core_amx});
 }
 
 struct Int8Conv::Impl {

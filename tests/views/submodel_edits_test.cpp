@@ -23,10 +23,10 @@ class SubModelEdits : public ::testing::Test {
     c.join("sum", "Add", {"act", "stem"}).add("head", "Linear", {{"out_features", I{2}}});
     m_.set_spec(c.done(), 2);
   }
-  /// fc, act and sum as an instance.
-  void make_block() {
+  /// Some layers as an instance.
+  void make_block(std::initializer_list<const char*> layers = {"fc", "act", "sum"}) {
     ModelSpec m = m_.spec();
-    for (const char* n : {"fc", "act", "sum"}) {
+    for (const char* n : layers) {
       m.find(n)->name = std::string("block.") + n;
       for (WireSpec& w : m.wires)
         for (std::string* end : {&w.from, &w.to})
@@ -185,16 +185,7 @@ TEST_F(SubModelEdits, an_instance_is_a_node_with_ports) {
 }
 
 TEST_F(SubModelEdits, wires_end_at_the_ports_of_an_instance) {
-  ModelSpec m = m_.spec();  // fc's value and stem's come in, at a port each
-  for (const char* n : {"act", "sum"}) {
-    m.find(n)->name = std::string("block.") + n;
-    for (WireSpec& w : m.wires)
-      for (std::string* end : {&w.from, &w.to})
-        if (*end == n) *end = std::string("block.") + n;
-  }
-  m_.set_spec(m, 2);
-  choose_group("block");
-  ASSERT_TRUE(m_.make_submodel("Block")) << m_.why();
+  make_block({"act", "sum"});  // fc's value and stem's come in, at a port each
   m_.open_groups(false);
   for (const bool by_hand : {false, true}) {
     if (by_hand) {
