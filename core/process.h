@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,10 @@ struct ProcessResult {
   std::string said;  ///< on standard output and error
 };
 
-/// Runs a program, found on the path, without input, and waits for its end. Throws Error where it cannot be started.
-ProcessResult run_process(const std::vector<std::string>& words);
+/// Runs a program, found on the path, without input, and waits for its end. `go_on` is asked ten times a second
+/// meanwhile: where it returns false, or throws, the program and those that it started are killed. Throws Error where
+/// it cannot be started, and Error "cancelled" once `go_on` returned false.
+ProcessResult run_process(const std::vector<std::string>& words, const std::function<bool()>& go_on = {});
 
 /// The first of these programs that the path has, or that a path names; empty where there is none.
 std::string first_program(const std::vector<std::string>& names);

@@ -59,7 +59,8 @@ std::string sentence_of(const Audit& a) {
   return text;
 }
 
-void compare_again(const RunInfo& info, TrainingSession& session, const AuditOptions& options, Audit& audit) {
+void compare_again(const RunInfo& info, TrainingSession& session, const AuditOptions& options,
+                   const std::function<bool()>& go_on, Audit& audit) {
   const Threads threads;
   const Checkpoint state = session.save();
   Recipe other = session.recipe();
@@ -73,6 +74,7 @@ void compare_again(const RunInfo& info, TrainingSession& session, const AuditOpt
     return tracing::record_step(s, info.name, {.clocks = false});
   };
   const auto a = side(session, options.threads_a, audit.a);
+  if (!go_on()) throw Error("cancelled");
   const auto b = side(second, options.threads_b, audit.b);
   for (const auto& [key, text] : options.set) audit.b += ", " + key + "=" + text;
   audit.loss_a = a->loss;
@@ -80,7 +82,8 @@ void compare_again(const RunInfo& info, TrainingSession& session, const AuditOpt
   audit.difference = tracing::compare_steps(*a, *b, audit.tolerance);
 }
 
-void compare_f64(const RunInfo&, TrainingSession& session, const AuditOptions&, Audit& audit) {
+void compare_f64(const RunInfo&, TrainingSession& session, const AuditOptions&, const std::function<bool()>&,
+                 Audit& audit) {
   tracing::F64Reference r = tracing::compare_with_f64(session, audit.tolerance);
   audit.a = "as it was computed";
   audit.b = "in f64";
@@ -121,7 +124,8 @@ Audit audit_step(Project& project, int64_t run, int64_t step, const AuditOptions
   audit.step = step;
   audit.tolerance = options.tolerance < 0 ? def.tolerance : options.tolerance;
   audit.loss_a = audit.loss_b = std::numeric_limits<double>::quiet_NaN();
-  def.compare(info, *session, options, audit);
+  def.compare(
+      info, *session, options, [&] { return !progress || progress(0, 0); }, audit);
   audit.sentence = sentence_of(audit);
   return audit;
 }

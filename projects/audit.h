@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,10 @@ struct AuditDef {
   std::string help;      ///< what is compared, a sentence
   double tolerance = 0;  ///< what may differ unless one says otherwise
   bool after = false;    ///< it looks at the state after the step; else at the step itself
-  /// Fills sides, losses and differences. `session` stands where `after` says.
-  void (*compare)(const RunInfo& run, TrainingSession& session, const AuditOptions& options, Audit& audit) = nullptr;
+  /// Fills sides, losses and differences. `session` stands where `after` says. `go_on` is asked now and then; once it
+  /// returned false, Error "cancelled" is thrown.
+  void (*compare)(const RunInfo& run, TrainingSession& session, const AuditOptions& options,
+                  const std::function<bool()>& go_on, Audit& audit) = nullptr;
   int order = 0;  ///< among the others where one chooses
 };
 bool register_audit(AuditDef def, Place place = Place::current());

@@ -78,7 +78,8 @@ void fill(const formats::TensorDifference& d, const Shape& size, tracing::OpDiff
   if (d.largest_at >= 0) op.index = tracing::index_of(size, d.largest_at);
 }
 
-void compare_file(const RunInfo& info, TrainingSession& session, const AuditOptions& options, Audit& audit) {
+void compare_file(const RunInfo& info, TrainingSession& session, const AuditOptions& options,
+                  const std::function<bool()>& go_on, Audit& audit) {
   if (options.file.empty()) throw Error::usage("no model file was named to compare with");
   const formats::OnnxModel file = formats::load_runnable(options.file);
   const Exported e = exported(session, info);
@@ -101,10 +102,11 @@ void compare_file(const RunInfo& info, TrainingSession& session, const AuditOpti
         "Compare with a file that was exported from this run, or from a run of the same model.");
 }
 
-void compare_runtime(const RunInfo& info, TrainingSession& session, const AuditOptions& options, Audit& audit) {
-  const std::string python = python_with_onnxruntime(options.python);
+void compare_runtime(const RunInfo& info, TrainingSession& session, const AuditOptions& options,
+                     const std::function<bool()>& go_on, Audit& audit) {
+  const std::string python = python_with_onnxruntime(options.python, go_on);
   const Exported e = exported(session, info);
-  const RuntimeValues theirs = run_in_onnxruntime(python, e.file, e.own.inputs.at(0));
+  const RuntimeValues theirs = run_in_onnxruntime(python, e.file, e.own.inputs.at(0), go_on);
   audit.a = "Tenon";
   audit.b = "ONNX Runtime " + theirs.version;
   std::map<std::string, std::string> types;
@@ -141,13 +143,13 @@ const bool registered_file = register_audit({"file", "A model file",
 
 }  // namespace
 
-std::string python_with_onnxruntime(const std::string& wanted) {
+std::string python_with_onnxruntime(const std::string& wanted, const std::function<bool()>& go_on) {
   std::vector<std::string> tried =
       wanted.empty() ? std::vector<std::string>{"python3", "python"} : std::vector<std::string>{wanted};
   std::string why;
   for (const std::string& python : tried) {
     if (first_program({python}).empty()) continue;
-    const ProcessResult r = run_process({python, "-c", "import numpy, onnxruntime"});
+    const ProcessResult r = run_process({python, "-c", "import numpy, onnxruntime"}, go_on);
     if (r.status == 0) return python;
     why = fmt::format("{}: {}", python, last_line(r.said));
   }
@@ -157,13 +159,14 @@ std::string python_with_onnxruntime(const std::string& wanted) {
       "`pip install onnxruntime numpy`, or name the Python that has them: --python, or the setting \"python\".");
 }
 
-RuntimeValues run_in_onnxruntime(const std::string& python, const formats::OnnxModel& model, const Tensor& input) {
+RuntimeValues run_in_onnxruntime(const std::string& python, const formats::OnnxModel& model, const Tensor& input,
+                                 const std::function<bool()>& go_on) {
   const TemporaryFolder folder("tenon-onnxruntime");
   const std::vector<std::string> names = formats::value_names(model.graph);
   formats::save_onnx(folder / "model.onnx", formats::with_outputs(model, names));
   formats::save_npy(folder / "in.npy", input);
   write_file(folder / "run.py", kRuntimeProgram);
-  const ProcessResult r = run_process({python, folder / "run.py", folder / ""});
+  const ProcessResult r = run_process({python, folder / "run.py", folder / ""}, go_on);
   if (r.status != 0) throw Error("ONNX Runtime does not run the exported model: " + last_line(r.said));
   RuntimeValues v;
   v.version = last_line(r.said);

@@ -142,7 +142,7 @@ void Bar::show(int64_t done, int64_t total, const std::string& tail) {
 
 projects::Progress Bar::progress() {
   return [this](int64_t done, int64_t total) {
-    show(done, total);
+    if (total > 0) show(done, total);  // else nobody knows how much there is
     return !interrupted();
   };
 }

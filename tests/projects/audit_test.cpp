@@ -3,10 +3,13 @@
 #include "projects/audit.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
@@ -129,6 +132,21 @@ TEST_F(AuditTest, WhatCannotBeComparedIsSaid) {
   EXPECT_THROW(audit_step(*project, run, 5, {.against = "file", .file = dir / "none.onnx"}), Error);
   EXPECT_THROW(audit_step(*project, run, 5, {.against = "onnx", .python = "/no/such/python"}), Error);
   EXPECT_THROW(audit_step(*project, run, 5, {.against = "onnx", .python = "/bin/false"}), Error);
+}
+
+TEST_F(AuditTest, AnotherProgramIsEndedWhereItIsNotWaitedFor) {
+  train("a", {}, 5);
+  const std::string python = dir / "python", asked = dir / "asked";
+  write_file(python, "#!/bin/sh\ntouch " + asked + "\nsleep 200\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_SAYS(testing_words::message_of([&] {
+                audit_step(*project, project->run("a").id, 5, {.against = "onnx", .python = python},
+                           [&](int64_t, int64_t) { return !std::filesystem::exists(asked); });
+              }),
+              "cancelled");
+  EXPECT_TRUE(std::filesystem::exists(asked));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(150));
 }
 
 TEST(StepDifference, NamesTheElementThatIsFarthestApart) {
