@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QComboBox>
+#include <QDir>
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
@@ -69,6 +70,21 @@ void WindowTest::settle() {
   until([this] { return window_->idle(); });
   QTest::qWait(0);
   until([this] { return window_->idle(); });
+  take_picture();
+}
+
+/// With TENON_PICTURES=FOLDER whoever reads a test sees what its hand saw: a picture each time that the window is at
+/// rest and looks otherwise than on the one before.
+void WindowTest::take_picture() {
+  const QString folder = qEnvironmentVariable("TENON_PICTURES");
+  if (folder.isEmpty() || !window_ || !window_->isVisible()) return;
+  const QImage now = window_->grab().toImage();
+  if (now == last_picture_) return;
+  last_picture_ = now;
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const QString name = QString("%1.%2").arg(test->test_suite_name(), test->name()).replace('/', '.');
+  const QString file = QString("%1/%2.%3.png").arg(folder, name).arg(++pictures_, 3, 10, QChar('0'));
+  EXPECT_TRUE(QDir().mkpath(folder) && now.save(file)) << file.toStdString();
 }
 
 void WindowTest::train(int steps, const std::vector<std::pair<std::string, std::string>>& set) {

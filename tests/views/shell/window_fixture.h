@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <QImage>
 #include <QTemporaryDir>
 #include <memory>
 #include <string>
@@ -59,6 +60,11 @@ class WindowTest : public ::testing::Test {
   std::unique_ptr<MainWindow> window_;
   std::vector<std::string> thrown_;    ///< by handlers since the window was made
   std::vector<std::string> problems_;  ///< told in banners since the window was made
+
+ private:
+  void take_picture();
+  QImage last_picture_;
+  int pictures_ = 0;
 };
 
 }  // namespace tenon::views::testing
