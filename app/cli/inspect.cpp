@@ -50,18 +50,30 @@ void add_submodels(Report& r, const ModelSpec& model) {
   r.j["parameters"] = parameters;
   r.facts.push_back({"parameters", count_text(parameters)});
   if (!model.submodels.empty()) r.j["submodels"] = json::array();
-  Rows rows = {{"SUB-MODEL", "INSTANCE", "LAYERS", "PARAMETERS", "WEIGHTS OF"}};
+  Rows rows = {{"SUB-MODEL", "INSTANCE", "LAYERS", "PARAMETERS", "WEIGHTS OF", "VALUES OF ITS OWN"}};
   for (const SubModelSpec& s : model.submodels)
     for (const std::string& scope : s.instances) {
       int64_t layers = 0, own = 0;
       for (const LayerReport& l : reports)
         if (in_scope(l.layer, scope)) ++layers, own += l.parameters;
       const std::string owner = shared_instance(model, scope);
-      r.j["submodels"].push_back(
-          {{"name", s.name}, {"instance", scope}, {"layers", layers}, {"parameters", own}, {"weights_of", owner}});
-      rows.push_back({s.name, scope, count_text(layers), count_text(own), owner});
+      json values = json::object();
+      std::string told;
+      for (const OwnAttr& o : s.own) {
+        const AttrValue* v = model.find(scope + "." + o.layer)->find(o.attr);
+        const std::string key = o.layer + "." + o.attr;
+        values[key] = v ? attr_to_json(*v) : json();
+        told += (told.empty() ? "" : ", ") + key + " = " + (v ? attr_text(*v) : "default");
+      }
+      r.j["submodels"].push_back({{"name", s.name},
+                                  {"instance", scope},
+                                  {"layers", layers},
+                                  {"parameters", own},
+                                  {"weights_of", owner},
+                                  {"own", values}});
+      rows.push_back({s.name, scope, count_text(layers), count_text(own), owner, told});
     }
-  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false, true, true, false});
+  if (rows.size() > 1) r.tables.emplace_back(rows, std::vector<bool>{false, false, true, true, false, false});
   rows = {{"LAYER", "WEIGHTS OF"}};
   for (const LayerSpec& l : model.layers)
     if (!l.shares.empty()) {

@@ -111,7 +111,11 @@ json ModelSpec::to_json() const {
   }
   for (const WireSpec& w : wires)
     j["wires"].push_back({{"from", w.from}, {"from_port", w.from_port}, {"to", w.to}, {"to_port", w.to_port}});
-  for (const SubModelSpec& s : submodels) j["submodels"].push_back({{"name", s.name}, {"instances", s.instances}});
+  for (const SubModelSpec& s : submodels) {
+    json submodel = {{"name", s.name}, {"instances", s.instances}};
+    for (const OwnAttr& o : s.own) submodel["own"].push_back({{"layer", o.layer}, {"attr", o.attr}});
+    j["submodels"].push_back(std::move(submodel));
+  }
   return j;
 }
 
@@ -159,6 +163,12 @@ ModelSpec ModelSpec::from_json(const json& j) {
         throw Error(where + ": an instance is " + scope.type_name() + ", not the name of a scope");
       spec.instances.push_back(scope.get<std::string>());
     }
+    if (s.contains("own"))
+      for (const json& o : need(s, "own", K::array, where)) {
+        if (!o.is_object()) throw Error(where + ": a value of its own is " + o.type_name() + ", not an object");
+        spec.own.push_back({need(o, "layer", K::string, where).get<std::string>(),
+                            need(o, "attr", K::string, where).get<std::string>()});
+      }
     m.submodels.push_back(std::move(spec));
   }
   settle_submodels(m);

@@ -30,11 +30,18 @@ struct WireSpec {
   bool operator==(const WireSpec&) const = default;
 };
 
+/// An attribute of a layer within a sub-model ("conv", "out_channels") that each instance has a value of its own for.
+struct OwnAttr {
+  std::string layer, attr;
+  auto operator<=>(const OwnAttr&) const = default;
+};
+
 /// A sub-model: scopes ("layer1.0", "layer1.1") whose layers are the same ones, wired in the same way, and stay so. See
 /// Note [Sub-models] in engine/spec/submodel.h.
 struct SubModelSpec {
   std::string name;                    ///< "ResidualBlock"
   std::vector<std::string> instances;  ///< at least one
+  std::vector<OwnAttr> own = {};       ///< sorted
   bool operator==(const SubModelSpec&) const = default;
 };
 

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/spec/own_values.h"
+
 namespace tenon {
 namespace {
 
@@ -22,7 +24,8 @@ bool is_off(const ModelSpec& spec, const std::string& scope) {
                       [&](const LayerSpec& l) { return in_scope(l.name, scope) && !l.off; });
 }
 
-Content content_of(const ModelSpec& spec, const std::string& scope) {
+/// Without what instances of `of` have of their own.
+Content content_of(const ModelSpec& spec, const std::string& scope, const SubModelSpec* of = nullptr) {
   Content c;
   const bool off = is_off(spec, scope);
   for (const LayerSpec& l : spec.layers) {
@@ -32,6 +35,8 @@ Content content_of(const ModelSpec& spec, const std::string& scope) {
     bare.x = bare.y = 0;
     bare.off = l.off && !off;
     bare.shares = in_scope(l.shares, scope) ? name_within(l.shares, scope) : std::string();
+    for (const OwnAttr& o : of ? of->own : std::vector<OwnAttr>{})
+      if (o.layer == bare.name) std::erase_if(bare.attrs, [&](const Attr& a) { return a.name == o.attr; });
     std::string key = bare.name;
     c.layers.emplace(std::move(key), std::move(bare));
   }
@@ -60,13 +65,43 @@ const ScopePort* outside_of(const std::vector<Crossing>& all, const ScopePort& i
   return nullptr;
 }
 
+using Names = std::map<std::string, std::string>;
+/// Layers that have another name and are what they were.
+Names renamed(const Content& was, const Content& is) {
+  Names names;
+  std::set<std::string> come;
+  for (const auto& [name, l] : is.layers)
+    if (!was.layers.contains(name)) come.insert(name);
+  for (const auto& [name, l] : was.layers) {
+    if (is.layers.contains(name)) continue;
+    const auto to = std::find_if(come.begin(), come.end(), [&](const std::string& n) {
+      LayerSpec same = is.layers.at(n);
+      same.name = name;
+      return same == l;
+    });
+    if (to == come.end()) continue;
+    names[name] = *to;
+    come.erase(to);
+  }
+  return names;
+}
+void rename_within(ModelSpec& spec, const std::string& scope, const Names& names) {
+  for (LayerSpec& l : spec.layers)
+    for (std::string* name : {&l.name, &l.shares})
+      if (const auto to = in_scope(*name, scope) ? names.find(name_within(*name, scope)) : names.end();
+          to != names.end())
+        *name = scope + "." + to->second;
+}
+
 /// Carries what became of one instance to another one.
 class Mirror {
  public:
-  Mirror(const ModelSpec& before, const ModelSpec& edited, const std::string& from)
+  Mirror(const ModelSpec& before, const ModelSpec& edited, const std::string& from, const SubModelSpec& of)
       : edited_(edited),
         from_(from),
+        own_(of.own),
         is_(content_of(edited, from)),
+        renamed_(renamed(content_of(before, from), is_)),
         was_fed_(crossings(before, from, true)),
         fed_(crossings(edited, from, true)),
         was_read_(crossings(before, from, false)),
@@ -75,6 +110,7 @@ class Mirror {
   void to(ModelSpec& spec, const std::string& scope) const {
     const auto in = fed_anew(crossings(spec, scope, true));
     const auto out = read_anew(crossings(spec, scope, false));
+    rename_within(spec, scope, renamed_);
     put_layers(spec, scope);
     std::erase_if(spec.wires, [&](const WireSpec& w) { return in_scope(w.from, scope) || in_scope(w.to, scope); });
     const std::string s = scope + ".";
@@ -134,6 +170,8 @@ class Mirror {
       if (LayerSpec* there = spec.find(name)) {
         l.x = there->x, l.y = there->y;
         if (l.shares.empty() && !in_scope(there->shares, scope)) l.shares = there->shares;
+        for (const OwnAttr& o : own_)
+          if (o.layer == like.name && l.type == there->type) copy_attr(*there, l, o.attr);
         *there = std::move(l);
       } else {
         const auto at =
@@ -146,7 +184,9 @@ class Mirror {
 
   const ModelSpec& edited_;
   const std::string from_;
+  const std::vector<OwnAttr> own_;
   const Content is_;
+  const Names renamed_;
   const std::vector<Crossing> was_fed_, fed_, was_read_, read_;
 };
 
@@ -232,6 +272,16 @@ const SubModelSpec* find_submodel(const ModelSpec& spec, const std::string& name
   return nullptr;
 }
 
+std::vector<const SubModelSpec*> submodels_around(const ModelSpec& spec, const std::string& layer) {
+  std::map<size_t, const SubModelSpec*, std::greater<>> around;  // by the length of the scope
+  for (const SubModelSpec& s : spec.submodels)
+    for (const std::string& i : s.instances)
+      if (in_scope(layer, i)) around[i.size()] = &s;
+  std::vector<const SubModelSpec*> all;
+  for (const auto& [size, s] : around) all.push_back(s);
+  return all;
+}
+
 ScopePorts ports_of(const ModelSpec& spec, const std::string& scope) {
   const SubModelSpec* s = submodel_of(spec, scope);
   ScopePorts most;
@@ -259,23 +309,25 @@ ScopePorts ports_of(const ModelSpec& spec, const std::string& scope) {
   return most;
 }
 
-bool same_inside(const ModelSpec& spec, const std::string& a, const std::string& b) {
-  return content_of(spec, a) == content_of(spec, b);
+bool same_inside(const ModelSpec& spec, const std::string& a, const std::string& b, const SubModelSpec* of) {
+  return content_of(spec, a, of) == content_of(spec, b, of);
 }
 
 void settle_submodels(ModelSpec& spec) {
   std::set<std::string> taken;
+  own_values_inside(spec);
   for (SubModelSpec& s : spec.submodels) {
     Content first;
     std::erase_if(s.instances, [&](const std::string& i) {
       if (i.empty() || taken.contains(i)) return true;
-      Content c = content_of(spec, i);
+      Content c = content_of(spec, i, &s);
       if (c.layers.empty()) return true;
       if (first.layers.empty()) first = c;
       if (!(c == first)) return true;
       taken.insert(i);
       return false;
     });
+    settle_own_values(spec, s);
   }
   std::erase_if(spec.submodels, [](const SubModelSpec& s) { return s.instances.empty() || s.name.empty(); });
 }
@@ -287,17 +339,21 @@ std::map<std::string, int> mirror_edits(const ModelSpec& before, ModelSpec& afte
   for (size_t round = 0, most = after.submodels.size(); round < most; ++round) {
     bool any = false;
     for (size_t k = 0; k < after.submodels.size(); ++k) {
-      const SubModelSpec s = after.submodels[k];
-      const auto edited = std::find_if(s.instances.begin(), s.instances.end(), [&](const std::string& i) {
-        const Content was = content_of(before, i), is = content_of(after, i);
+      SubModelSpec& of = after.submodels[k];
+      const auto edited = std::find_if(of.instances.begin(), of.instances.end(), [&](const std::string& i) {
+        const Content was = content_of(before, i, &of), is = content_of(after, i, &of);
         return !was.layers.empty() && !is.layers.empty() && !(was == is) && submodel_of(before, i);
       });
-      if (edited == s.instances.end()) continue;
+      if (edited == of.instances.end()) continue;
+      const Names names = renamed(content_of(before, *edited), content_of(after, *edited));
+      for (OwnAttr& o : of.own)
+        if (const auto to = names.find(o.layer); to != names.end()) o.layer = to->second;
+      const SubModelSpec s = of;
       const ModelSpec then = after;
-      const Mirror mirror(before, then, *edited);
-      const Content is = content_of(then, *edited);
+      const Mirror mirror(before, then, *edited, s);
+      const Content is = content_of(then, *edited, &s);
       for (const std::string& other : s.instances) {
-        const Content theirs = content_of(after, other);
+        const Content theirs = content_of(after, other, &s);
         if (other == *edited || theirs.layers.empty() || theirs == is) continue;
         mirror.to(after, other);
         mirror_instances(after, *edited, other);

@@ -9,9 +9,13 @@
 // A model is flat: its layers are named by module paths, and whoever walks it (shapes, training, surgery, export) needs
 // to know nothing of sub-models. A sub-model is a list of scopes, its instances: the layers below one are those below
 // any other, of the same names, types, attributes and wires among each other. What differs is where an instance stands,
-// what feeds it and reads it, whether it is off as a whole, and whose weights it has. Whatever changes one instance is
+// what feeds it and reads it, whether it is off as a whole, whose weights it has, and the values that each instance has
+// of its own (engine/spec/own_values.h: Block with 64 channels here, 128 there). Whatever else changes one instance is
 // carried to the others (mirror_edits); one that was changed by what knows nothing of it (surgery that prunes a layer)
 // is an instance no longer (settle_submodels), and a group like any other.
+//
+// Where instances of a sub-model stand within those of another, a value that each outer instance has of its own each
+// inner one has of its own as well: else the inner ones would be the same in all outer ones.
 //
 // Weights are shared layer by layer (LayerSpec::shares). An instance shares those of another where each of its layers
 // with parameters shares those of the other's layer of that name.
@@ -29,6 +33,8 @@ std::string instance_around(const ModelSpec& spec, const std::string& layer);
 /// The instance that a scope is, or that is all there is in it ("tail.end" in "tail"); empty: there is none.
 std::string instance_filling(const ModelSpec& spec, const std::string& scope);
 const SubModelSpec* find_submodel(const ModelSpec& spec, const std::string& name);
+/// The sub-models that a layer lies in an instance of, the innermost first.
+std::vector<const SubModelSpec*> submodels_around(const ModelSpec& spec, const std::string& layer);
 
 /// A wire's end inside a scope, by the layer's name within it: what a sub-model is given at an input or gives at an
 /// output.
@@ -46,8 +52,8 @@ struct ScopePorts {
 /// is not wired yet has them too. Where nothing is read outside, an output is what nothing reads.
 ScopePorts ports_of(const ModelSpec& spec, const std::string& scope);
 
-/// Whether two scopes hold the same layers, wired alike.
-bool same_inside(const ModelSpec& spec, const std::string& a, const std::string& b);
+/// Whether two scopes hold the same layers, wired alike. What instances of `of` have of their own may differ.
+bool same_inside(const ModelSpec& spec, const std::string& a, const std::string& b, const SubModelSpec* of = nullptr);
 /// Forgets instances that are not like the first any longer, scopes that hold nothing, and sub-models without an
 /// instance.
 void settle_submodels(ModelSpec& spec);

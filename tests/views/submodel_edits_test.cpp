@@ -105,6 +105,34 @@ TEST_F(SubModelEdits, copies_are_instances_and_groups_are_renamed_with_them) {
   EXPECT_EQ(m_.spec().submodels.at(0).instances.size(), 1u);
 }
 
+TEST_F(SubModelEdits, instances_have_values_of_their_own) {
+  make_block();
+  ASSERT_TRUE(m_.insert_submodel("Block"));
+  ASSERT_TRUE(m_.set_own_value("block2.fc", "bias", "Block")) << m_.why();
+  EXPECT_EQ(m_.undo_text(), "Each Block has its own bias");
+  EXPECT_FALSE(m_.set_own_value("block.fc", "bias", "Block")) << "it has already";
+  ASSERT_TRUE(m_.set_attr("block2.fc", "bias", false));
+  EXPECT_EQ(m_.said(), "") << "no other was changed";
+  EXPECT_EQ(layer("block.fc")->find("bias"), nullptr);
+  EXPECT_EQ(m_.parameters(), 72 + 72 + 64 + 18);
+  // A copy of it has its value, in another model too.
+  choose_group("block2");
+  ASSERT_TRUE(m_.duplicate_selected());
+  EXPECT_EQ(*layer("block3.fc")->find("bias"), AttrValue(false));
+  EXPECT_EQ(m_.spec().submodels.at(0).instances.size(), 3u);
+  choose_group("block");
+  BuilderModel other;
+  other.set_spec(Chain("other", {8}).done(), 2);
+  ASSERT_TRUE(other.paste(m_.copied())) << other.why();
+  EXPECT_EQ(other.spec().submodels.at(0).own, (std::vector<OwnAttr>{{"fc", "bias"}}));
+  // Of all the same again.
+  ASSERT_TRUE(m_.set_own_value("block2.fc", "bias", ""));
+  EXPECT_EQ(*layer("block.fc")->find("bias"), AttrValue(false));
+  EXPECT_EQ(m_.spec().submodels.at(0).instances.size(), 3u);
+  while (m_.can_undo()) m_.undo();
+  EXPECT_TRUE(m_.spec().submodels.empty());
+}
+
 TEST_F(SubModelEdits, what_cannot_be_one_says_why) {
   m_.choose("fc");
   EXPECT_FALSE(m_.make_submodel(""));

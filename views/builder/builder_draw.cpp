@@ -358,8 +358,9 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
   const float x = b.x + 10, w = b.w - 18;
   if (of && zoom_ >= kPortsZoom) draw_instance_ports(scene, path, b);
   if (zoom_ < kWordsZoom) {
-    const std::string holds =
-        heat_.shown() ? heat_.text(heat_of(c)) : tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
+    const std::string holds = heat_.shown() ? heat_.text(heat_of(c))
+                              : of          ? of->name
+                                            : tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
     const float holds_w = text_width(holds, Face::small) + 4, name_w = text_width(name, Face::small) + 4;
     const bool both = name_w + holds_w + 8 < w;
     scene.text({x, b.y, both ? w - holds_w - 8 : w, b.h}, name, errors ? Ink::bad_text : Ink::text, Face::small);

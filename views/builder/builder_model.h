@@ -71,6 +71,9 @@ class BuilderModel : public StepModel {
   /// The selected instance, or the one around the chosen layer; empty where there is none.
   std::string chosen_instance() const;
   bool dissolve_chosen();
+  /// Each instance of the sub-model has a value of its own for an attribute of the layer; with an empty name all have
+  /// the layer's.
+  bool set_own_value(const std::string& layer, const std::string& attr, const std::string& submodel);
   /// Whose weights the selected instance or layer has; empty: its own.
   std::string weights_owner() const;
   std::vector<std::string> weight_owners() const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/spec/own_values.h"
 #include "engine/spec/submodel.h"
 #include "views/builder/builder_ink.h"
 #include "views/builder/builder_model.h"
@@ -96,6 +97,14 @@ bool BuilderModel::dissolve_chosen() {
   if (!apply(tr("Dissolve {}", scope), std::move(next))) return false;
   select_names(std::move(now), "");
   return true;
+}
+
+bool BuilderModel::set_own_value(const std::string& layer, const std::string& attr, const std::string& submodel) {
+  ModelSpec next = spec_;
+  set_own(next, layer, attr, submodel);
+  return apply(submodel.empty() ? tr("Every instance has the {} of {}", attr, layer)
+                                : tr("Each {} has its own {}", submodel, attr),
+               std::move(next));
 }
 
 std::string BuilderModel::weights_owner() const {

@@ -4,18 +4,25 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QFormLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QSignalBlocker>
+#include <QToolButton>
 #include <algorithm>
 #include <utility>
 
+#include "engine/spec/own_values.h"
 #include "engine/spec/submodel.h"
 #include "views/frame/attr_editor.h"
 #include "views/frame/theme.h"
 #include "views/frame/widgets.h"
 
 namespace tenon::views {
+namespace {
+constexpr const char* kRow = "inspector.row";  ///< an editor, and whether instances differ in what it shows
+}
 
 InspectorView::InspectorView(Bench& bench, QWidget* parent)
     : QWidget(parent), builder_(bench.model<BuilderModel>()), form_(new QFormLayout(this)) {
@@ -27,7 +34,7 @@ InspectorView::InspectorView(Bench& bench, QWidget* parent)
   form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   connect(&bench, &Bench::state_changed, this, [this] {
     const LayerSpec* l = builder_.spec().find(layer_);
-    if (!l || l->type != type_ || wanted() != all_ || weights_text() != weights_)
+    if (!l || l->type != type_ || wanted() != all_ || weights_text() != weights_ || own_text() != own_)
       rebuild();
     else
       refresh_values();
@@ -88,8 +95,12 @@ void InspectorView::rebuild() {
     for (QLayoutItem* item : {row.labelItem, row.fieldItem}) {
       if (!item) continue;
       if (QWidget* w = item->widget()) {
-        w->setObjectName({});
-        w->blockSignals(true);  // hiding it ends its edit, and layer_ is another one by now
+        QList<QWidget*> parts{w};
+        if (w->objectName() == kRow) parts += w->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+        for (QWidget* part : parts) {
+          part->setObjectName({});
+          part->blockSignals(true);  // hiding it ends its edit, and layer_ is another one by now
+        }
         discard(w);
       }
       delete item;
@@ -99,6 +110,7 @@ void InspectorView::rebuild() {
   type_ = l ? l->type : "";
   all_ = wanted();
   weights_ = weights_text();
+  own_ = own_text();
   setVisible(l != nullptr);
   if (!l) return;
   if (all_.size() > 1) {
@@ -106,13 +118,14 @@ void InspectorView::rebuild() {
       add_group(builder_.selected_group());
       add_submodel(builder_.selected_group());
       add_weights();
+      add_own_values(instance_filling(builder_.spec(), builder_.selected_group()));
     }
     const std::vector<AttrDef> common = common_attrs();
     for (const AttrDef& def : common) {
       const AttrValue* v = l->find(def.name);
       add_attr(def, v ? *v : def.fallback);
     }
-    if (common.empty()) {
+    if (common.empty() && own_.empty()) {
       auto* none = new QLabel(tr("The chosen layers have no attribute in common."), this);
       none->setWordWrap(true);
       set_style(none, "voice", "secondary");
@@ -210,11 +223,90 @@ void InspectorView::add_attr(const AttrDef& def, const AttrValue& value) {
         all_.size() > 1 ? builder_.set_attr_of_selected(attr, v) : builder_.set_attr(layer_, attr, v);
       },
       this);
-  w->setObjectName(QString("inspector.%1").arg(QString::fromStdString(def.name)));
-  w->setAccessibleName(QString::fromStdString(def.name));
-  QWidget* said = label(QString::fromStdString(def.name).replace('_', ' '));
-  said->setObjectName("label." + w->objectName());
-  form_->addRow(said, w);
+  add_row(QString::fromStdString(def.name), QString::fromStdString(def.name).replace('_', ' '), w);
+  if (all_.size() > 1 || submodels_around(builder_.spec(), layer_).empty()) return;
+  int row = 0;
+  QFormLayout::ItemRole role;
+  form_->getWidgetPosition(w, &row, &role);
+  auto* both = new QWidget(this);
+  both->setObjectName(kRow);
+  auto* line = new QHBoxLayout(both);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->setSpacing(2);
+  form_->removeWidget(w);
+  line->addWidget(w, 1);
+  line->addWidget(own_button(def.name));
+  form_->setWidget(row, role, both);
+}
+
+void InspectorView::add_row(const QString& name, const QString& words, QWidget* editor) {
+  editor->setObjectName("inspector." + name);
+  editor->setAccessibleName(name);
+  QWidget* said = label(words);
+  said->setObjectName("label." + editor->objectName());
+  form_->addRow(said, editor);
+}
+
+QWidget* InspectorView::own_button(const std::string& attr) {
+  const std::string own = own_in(builder_.spec(), layer_, attr);
+  auto* b = new QToolButton(this);
+  b->setObjectName(QString::fromStdString("own." + attr));
+  b->setText(own.empty() ? "=" : "≠");
+  b->setAutoRaise(true);
+  b->setPopupMode(QToolButton::InstantPopup);
+  const QString name = QString::fromStdString(attr), of = QString::fromStdString(own);
+  b->setToolTip(own.empty() ? tr("All instances have the same %1").arg(name)
+                            : tr("Each %1 has its own %2").arg(of, name));
+  b->setAccessibleName(b->toolTip());
+  auto* menu = new QMenu(b);
+  const auto add = [&](const QString& words, const std::string& submodel) {
+    QAction* a = menu->addAction(words);
+    a->setCheckable(true);
+    a->setChecked(submodel == own);
+    connect(a, &QAction::triggered, this, [this, attr, submodel, layer = layer_] {
+      if (!filling_) builder_.set_own_value(layer, attr, submodel);
+    });
+  };
+  add(tr("The same in every instance"), "");
+  for (const SubModelSpec* s : submodels_around(builder_.spec(), layer_))
+    add(tr("Each %1 has its own").arg(QString::fromStdString(s->name)), s->name);
+  b->setMenu(menu);
+  return b;
+}
+
+std::string InspectorView::own_text() const {
+  const ModelSpec& spec = builder_.spec();
+  std::string text;
+  if (all_.size() > 1) {
+    const SubModelSpec* of = submodel_of(spec, instance_filling(spec, builder_.selected_group()));
+    for (const OwnAttr& o : of ? of->own : std::vector<OwnAttr>{}) text += o.layer + "." + o.attr + "\n";
+  } else if (const LayerInfo* info = find_layer_type(type_)) {
+    for (const SubModelSpec* s : submodels_around(spec, layer_)) text += s->name + "\n";
+    for (const AttrDef& d : info->attrs) text += own_in(spec, layer_, d.name) + "\n";
+  }
+  return text;
+}
+
+void InspectorView::add_own_values(const std::string& scope) {
+  const SubModelSpec* of = submodel_of(builder_.spec(), scope);
+  for (const OwnAttr& o : of ? of->own : std::vector<OwnAttr>{}) {
+    const std::string layer = scope + "." + o.layer;
+    const LayerSpec* l = builder_.spec().find(layer);
+    const LayerInfo* info = l ? find_layer_type(l->type) : nullptr;
+    for (const AttrDef& def : info ? info->attrs : std::vector<AttrDef>{}) {
+      if (def.name != o.attr) continue;
+      const AttrValue* v = l->find(def.name);
+      QWidget* w = make_attr_editor(
+          def, v ? *v : def.fallback,
+          [this, layer, attr = def.name](const AttrValue& value) {
+            if (!filling_) builder_.set_attr(layer, attr, value);
+          },
+          this);
+      const QString name = QString::fromStdString(o.layer + "." + o.attr);
+      add_row(name, QString(name).replace('_', ' '), w);
+      w->setToolTip(tr("Each %1 has its own").arg(QString::fromStdString(of->name)));
+    }
+  }
 }
 
 void InspectorView::add_notes(const LayerSpec& l) {
@@ -260,6 +352,12 @@ void InspectorView::refresh_values() {
       said->setToolTip(differ ? tr("The chosen layers differ here; a value typed is that of all of them") : QString());
     }
   }
+  const std::string scope = several ? instance_filling(builder_.spec(), builder_.selected_group()) : std::string();
+  const SubModelSpec* of = scope.empty() ? nullptr : submodel_of(builder_.spec(), scope);
+  for (const OwnAttr& o : of ? of->own : std::vector<OwnAttr>{})
+    if (const LayerSpec* own = builder_.spec().find(scope + "." + o.layer))
+      if (auto* w = findChild<QWidget*>(QString::fromStdString("inspector." + o.layer + "." + o.attr)))
+        if (const AttrValue* v = own->find(o.attr)) show_attr(w, *v);
   if (auto* name = findChild<QLineEdit*>("inspector.name"); name && !(name->hasFocus() && name->isModified()))
     take_fault_back(name, QString::fromStdString(l->name));
   if (auto* comment = findChild<QLineEdit*>("inspector.comment"); comment && !comment->hasFocus())

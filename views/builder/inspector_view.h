@@ -25,6 +25,12 @@ class InspectorView : public QWidget {
   void add_name(const LayerSpec& l);
   void add_group(const std::string& path);
   void add_attr(const AttrDef& def, const AttrValue& value);
+  void add_row(const QString& name, const QString& words, QWidget* editor);
+  /// Of a layer in an instance: whether all instances have that value, or each its own.
+  QWidget* own_button(const std::string& attr);
+  /// What the chosen instance has values of its own for.
+  void add_own_values(const std::string& scope);
+  std::string own_text() const;
   void add_notes(const LayerSpec& l);
   void add_submodel(const std::string& path);
   /// Whose weights it has, where there is a choice.
@@ -39,6 +45,7 @@ class InspectorView : public QWidget {
   std::string layer_, type_;
   std::set<std::string> all_;  ///< more than one where several layers are shown together
   std::string weights_;        ///< what the list of owners was made of
+  std::string own_;            ///< what the rows of an instance's own values were made of
   bool filling_ = false;
   int64_t revision_ = 0;  ///< of the model that is shown
 };

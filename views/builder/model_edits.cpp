@@ -122,7 +122,7 @@ std::string part_as_text(const ModelSpec& spec, const std::set<std::string>& nam
     if (names.contains(w.from) || names.contains(w.to)) part.wires.push_back(w);
   // Of what is copied whole the copy is an instance too.
   for (const SubModelSpec& s : spec.submodels) {
-    SubModelSpec whole{s.name, {}};
+    SubModelSpec whole{s.name, {}, s.own};
     for (const std::string& i : s.instances)
       if (std::all_of(spec.layers.begin(), spec.layers.end(),
                       [&](const LayerSpec& l) { return !in_scope(l.name, i) || names.contains(l.name); }))
@@ -134,7 +134,7 @@ std::string part_as_text(const ModelSpec& spec, const std::set<std::string>& nam
 
 namespace {
 /// An instance that came with a part: of the sub-model of that name where it is like its instances, else of another.
-void add_instance(ModelSpec& spec, const std::string& name, const std::string& scope,
+void add_instance(ModelSpec& spec, const SubModelSpec& of, const std::string& scope,
                   const std::map<std::string, std::string>& to) {
   std::string now;
   for (const auto& [was, is] : to) {
@@ -147,11 +147,12 @@ void add_instance(ModelSpec& spec, const std::string& name, const std::string& s
   }
   if (now.empty() || submodel_of(spec, now)) return;
   for (SubModelSpec& s : spec.submodels)
-    if (s.name == name && same_inside(spec, s.instances.front(), now)) {
+    if (s.name == of.name && same_inside(spec, s.instances.front(), now, &s)) {
       s.instances.push_back(now);
       return;
     }
-  spec.submodels.push_back({next_free(name, [&](const auto& n) { return find_submodel(spec, n) != nullptr; }), {now}});
+  spec.submodels.push_back(
+      {next_free(of.name, [&](const auto& n) { return find_submodel(spec, n) != nullptr; }), {now}, of.own});
 }
 }  // namespace
 
@@ -205,7 +206,7 @@ ModelSpec with_part(ModelSpec spec, const std::string& text, const std::string& 
     spec.layers.push_back(std::move(l));
   }
   for (const SubModelSpec& s : part.submodels)
-    for (const std::string& i : s.instances) add_instance(spec, s.name, i, to);
+    for (const std::string& i : s.instances) add_instance(spec, s, i, to);
   if (behind.empty() || sources.size() != 1 || tails.size() > 1) return spec;
   if (!tails.empty())
     for (WireSpec& w : spec.wires)

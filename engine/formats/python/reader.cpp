@@ -116,6 +116,26 @@ void keep(ModelSpec& model, const ModelSpec& as_written, const ModelSpec& before
   for (auto& [place, w] : wires) model.wires.push_back(std::move(w));
 }
 
+/// What the constructor of a sub-model's class is given differs between instances: each has a value of its own. Values
+/// that are each instance's own stay so where they happen to be the same.
+void find_own_values(ModelSpec& model, const ModelSpec* before) {
+  for (SubModelSpec& s : model.submodels) {
+    if (const SubModelSpec* was = before ? find_submodel(*before, s.name) : nullptr) s.own = was->own;
+    const std::string first = s.instances.front();
+    for (const LayerSpec& l : model.layers) {
+      if (!in_scope(l.name, first)) continue;
+      const std::string within = name_within(l.name, first);
+      const LayerInfo* info = find_layer_type(l.type);
+      for (const AttrDef& d : info ? info->attrs : std::vector<AttrDef>{})
+        if (std::any_of(s.instances.begin(), s.instances.end(), [&](const std::string& i) {
+              const LayerSpec* other = model.find(i + "." + within);
+              return other && other->type == l.type && value_of(*other, d) != value_of(l, d);
+            }))
+          s.own.push_back({within, d.name});
+    }
+  }
+}
+
 }  // namespace
 
 ReadModel read_model(const std::string& source, const ModelSpec* before) {
@@ -128,6 +148,7 @@ ReadModel read_model(const std::string& source, const ModelSpec* before) {
   const ModelSpec as_written = before ? out.model : ModelSpec();
   leave_sizes(out.model);
   if (before) keep(out.model, as_written, *before);
+  find_own_values(out.model, before);
   settle_submodels(out.model);
   return out;
 }

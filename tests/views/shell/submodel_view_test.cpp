@@ -2,6 +2,7 @@
 #include <QComboBox>
 #include <QLineEdit>
 #include <QTest>
+#include <QToolButton>
 
 #include "engine/spec/submodel.h"
 #include "engine/templates/templates.h"
@@ -93,6 +94,54 @@ TEST_F(SubModelsByHand, an_edit_of_one_instance_is_told) {
   window_->commands().run("edit.undo");
   settle();
   EXPECT_EQ(model().said(), "");
+}
+
+TEST_F(SubModelsByHand, each_instance_has_a_width_of_its_own) {
+  open_gpt();
+  ASSERT_TRUE(model().make_submodel("Block"));
+  ASSERT_TRUE(model().insert_submodel("Block"));
+  settle();
+  const std::string added = model().selected_group();
+  model().choose("blocks.0.up");
+  settle();
+  const auto own = [&] { return part<QToolButton>("own.out_features"); };
+  EXPECT_EQ(own()->text(), "=");
+  const auto choose_line = [&](int line) {
+    QTimer::singleShot(200, window_.get(), [line] {
+      QWidget* menu = QApplication::activePopupWidget();
+      ASSERT_TRUE(menu);
+      for (int i = 0; i < line; ++i) QTest::keyClick(menu, Qt::Key_Down);
+      QTest::keyClick(menu, Qt::Key_Return);
+    });
+    QTest::mouseClick(own(), Qt::LeftButton);
+    settle();
+  };
+  choose_line(2);
+  EXPECT_EQ(model().undo_text(), "Each Block has its own out_features");
+  EXPECT_EQ(own()->text(), "≠");
+  const auto type = [&](const QString& field, const char* text) {
+    auto* line = part(field);
+    line->setFocus();
+    key(line, Qt::Key_A, Qt::ControlModifier);
+    QTest::keyClicks(line, text);
+    key(line, Qt::Key_Return);
+    settle();
+  };
+  type("inspector.out_features", "64");
+  EXPECT_EQ(model().said(), "");
+  EXPECT_EQ(*model().spec().find("blocks.0.up")->find("out_features"), AttrValue(int64_t{64}));
+  EXPECT_NE(*model().spec().find(added + ".up")->find("out_features"), AttrValue(int64_t{64}));
+  // The instance itself shows what it has of its own.
+  group(added);
+  type("inspector.up.out_features", "96");
+  EXPECT_EQ(*model().spec().find(added + ".up")->find("out_features"), AttrValue(int64_t{96}));
+  EXPECT_EQ(*model().spec().find("blocks.0.up")->find("out_features"), AttrValue(int64_t{64}));
+  EXPECT_TRUE(model().errors().empty()) << model().errors().front();
+  model().choose("blocks.0.up");
+  settle();
+  choose_line(1);
+  EXPECT_EQ(*model().spec().find(added + ".up")->find("out_features"), AttrValue(int64_t{64}));
+  EXPECT_EQ(own()->text(), "=");
 }
 
 }  // namespace
