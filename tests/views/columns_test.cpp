@@ -35,6 +35,16 @@ TEST(ColumnWidths, WordsOfTheLastColumnsAreCutFirstAndNumbersNever) {
   EXPECT_EQ(column_widths({{50, 40, true}}, 200), std::vector<int>{50}) << "there are no words";
 }
 
+TEST(ColumnWidths, LongWordsAreCutToOneWidthBeforeShortOnes) {
+  const std::vector<ColumnNeed> needs{{264, 88, false}, {210, 88, false}, {95, 88, false}, {115, 88, false}};
+  EXPECT_EQ(column_widths(needs, 660), (std::vector<int>{240, 210, 95, 115}));
+  EXPECT_EQ(column_widths(needs, 620), (std::vector<int>{205, 205, 95, 115}));
+  EXPECT_EQ(column_widths(needs, 501), (std::vector<int>{146, 145, 95, 115}));
+  EXPECT_EQ(column_widths(needs, 460), (std::vector<int>{132, 132, 95, 101}));
+  EXPECT_EQ(column_widths(needs, 380), (std::vector<int>{116, 88, 88, 88}));
+  for (int room = 352; room < 900; ++room) EXPECT_EQ(sum(column_widths(needs, room)), room);
+}
+
 TEST(NameShortener, NamesThatDifferStillDoWhenTheyAreShort) {
   std::vector<std::string> names;
   for (int block = 0; block < 12; ++block)

@@ -254,7 +254,14 @@ void TableList::fit_columns() {
   if (by_hand_ || needs_.empty()) return;
   fitting_ = true;
   std::vector<int> widths;
-  if (!model_->table.wide) widths = column_widths(needs_, viewport()->width());
+  if (!model_->table.wide) {
+    const int room = viewport()->width();
+    std::vector<ColumnNeed> needs = needs_;
+    // What is read as a sentence gets more of a wide table.
+    for (ColumnNeed& n : needs)
+      if (!n.number) n.whole = std::max(n.whole, std::min(n.longest, room * 11 / 20));
+    widths = column_widths(needs, room);
+  }
   for (int c = 0; c < static_cast<int>(needs_.size()); ++c)
     setColumnWidth(c, widths.empty() ? needs_[c].whole : widths[c]);
   fitting_ = false;

@@ -174,7 +174,10 @@ void ElidedLabel::paintEvent(QPaintEvent*) {
   QPainter p(this);
   p.setPen(palette().color(foregroundRole()));
   const bool sentence = full_.contains(' ') && !full_.startsWith('/') && !full_.startsWith('~');
-  const QString text = fontMetrics().elidedText(full_, sentence ? Qt::ElideRight : Qt::ElideMiddle, width());
+  QString said = full_;  // of parts the last go whole, and the first alone is cut
+  while (sentence && fontMetrics().horizontalAdvance(said) > width() && said.contains(" · "))
+    said.truncate(said.lastIndexOf(" · "));
+  const QString text = fontMetrics().elidedText(said, sentence ? Qt::ElideRight : Qt::ElideMiddle, width());
   p.drawText(rect(), int(alignment() | Qt::AlignVCenter), text);
 }
 

@@ -63,8 +63,8 @@ class ViewBar : public QFrame {
                         const std::function<void()>& show);
 };
 
-/// A label that shortens its text and has the whole as its tooltip: a sentence at its end, a name or a path in the
-/// middle.
+/// A label that shortens its text and has the whole as its tooltip: a sentence at its end, by whole parts where it has
+/// such ("a · b"), a name or a path in the middle.
 class ElidedLabel : public QLabel {
   Q_OBJECT
  public:

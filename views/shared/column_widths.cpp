@@ -6,12 +6,20 @@
 namespace tenon::views {
 
 std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room) {
+  if (needs.empty()) return {};
   std::vector<int> widths;
   for (const ColumnNeed& n : needs) widths.push_back(n.whole);
   int over = std::accumulate(widths.begin(), widths.end(), 0) - room;
+  // Long words are cut to one width, the largest that there is room for.
+  constexpr int kShort = 132;
+  int most = *std::max_element(widths.begin(), widths.end());
+  for (; over > 0 && most > kShort; --most)
+    for (size_t i = needs.size(); i-- > 0 && over > 0;)
+      if (!needs[i].number && widths[i] >= most && widths[i] > needs[i].least) --widths[i], --over;
+  // Short ones after them, those of the last columns first.
   for (size_t i = needs.size(); i-- > 0 && over > 0;) {
     if (needs[i].number) continue;
-    const int cut = std::clamp(needs[i].whole - needs[i].least, 0, over);
+    const int cut = std::clamp(widths[i] - needs[i].least, 0, over);
     widths[i] -= cut;
     over -= cut;
   }

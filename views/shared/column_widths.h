@@ -11,9 +11,9 @@ struct ColumnNeed {
   int longest = 0;      ///< of very long words: what they take where there is room to spare
 };
 
-/// Widths for a table that has `room` pixels. Where they do not suffice words are cut, those of the last columns first;
-/// where even that does not suffice the table scrolls. What is left goes to words that are
-/// very long, then to the first column of words.
+/// Widths for a table that has `room` pixels. Where they do not suffice words are cut: long ones to one width, then
+/// short ones ("by name"), of which a cut leaves nothing, those of the last columns first; where even that does not
+/// suffice the table scrolls. What is left goes to words that are very long, then to the first column of words.
 std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room);
 
 }  // namespace tenon::views

@@ -150,8 +150,8 @@ void StartPage::build() {
   title->setContentsMargins(10, 0, 0, 6);
   recent_->addWidget(title);
   recent_->addStretch(1);
-  columns_->addWidget(left, 4);
-  columns_->addWidget(build_templates(), 5);
+  columns_->addWidget(left, 2);
+  columns_->addWidget(build_templates(), 3);
   box->addLayout(columns_);
   box->addStretch(1);
   scroll->setWidget(page);
