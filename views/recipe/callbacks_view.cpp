@@ -121,7 +121,7 @@ void CallbacksView::add_buttons(QHBoxLayout* box, const CallbackRow& row) {
   }
   if (row.place < 0 && row.def) {
     const QString key = QString::fromStdString(row.keys[0]);
-    auto* keys = slim_button(name_of(row) + ".keys", tr("Keys"), tr("To %1").arg(key), parent);
+    auto* keys = slim_button(name_of(row) + ".keys", tr("Its keys"), tr("To %1").arg(key), parent);
     connect(keys, &QToolButton::clicked, this, [this, key] {
       if (on_key) on_key(key);
     });
