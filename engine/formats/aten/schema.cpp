@@ -118,6 +118,9 @@ AtenSchema parse_aten_schema(std::string_view text) {
   const size_t dot = name.find('.');
   s.op = name.substr(0, dot);
   s.overload = dot == name.npos ? "default" : name.substr(dot + 1);
+  const std::string_view gives = text.substr(close + 4);
+  s.results = static_cast<size_t>(1 + std::count(gives.begin(), gives.end(), ','));
+  s.gives_list = s.results == 1 && gives.find("[]") != gives.npos;
   bool keyword = false;
   int depth = 0;
   const std::string_view list = text.substr(open + 1, close - open - 1);

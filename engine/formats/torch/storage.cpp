@@ -34,7 +34,7 @@ Pickle TorchStorages::open_zip(std::vector<std::string>& warnings) {
   prefix_ = first.substr(0, first.find('/') == first.npos ? 0 : first.find('/') + 1);
   if (!program_ && zip_->find(prefix_ + "constants.pkl")) fail("is a TorchScript program, which is not read here");
   if (zip_->find(prefix_ + "archive_format")) fail("is an exported program (.pt2), which is not read here");
-  const Zip::Member* pickle = zip_->find(prefix_ + "data.pkl");
+  const Zip::Member* pickle = zip_->find(prefix_ + member_ + ".pkl");
   if (!pickle) fail("is a zip archive without data.pkl: not one that torch.save writes");
   std::string unpacked;
   if (const Zip::Member* order = zip_->find(prefix_ + "byteorder")) {
@@ -43,7 +43,7 @@ Pickle TorchStorages::open_zip(std::vector<std::string>& warnings) {
     swapped_ = text == "big";
   }
   const std::string_view data = zip_->data(*pickle, unpacked);
-  if (!zip_->intact(*pickle, data)) warnings.emplace_back("data.pkl does not match its checksum");
+  if (!zip_->intact(*pickle, data)) warnings.push_back(member_ + ".pkl does not match its checksum");
   return read_pickle(data, PickleOf::objects);
 }
 
@@ -93,7 +93,7 @@ Pickle TorchStorages::open_legacy() {
 
 TorchStorages::Place TorchStorages::find(const std::string& key) {
   if (const auto it = places_.find(key); it != places_.end()) return it->second;
-  const Zip::Member* m = zip_ ? zip_->find(prefix_ + "data/" + key) : nullptr;
+  const Zip::Member* m = zip_ ? zip_->find(prefix_ + member_ + "/" + key) : nullptr;
   if (!m) fail(fmt::format("lacks the storage {}", key.substr(0, 100)));
   Place p{file_, m->offset, m->size};
   if (m->method != 0) {

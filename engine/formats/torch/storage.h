@@ -20,9 +20,9 @@ class TorchStorages {
     std::shared_ptr<const MappedFile> file;
     size_t offset = 0, bytes = 0;
   };
-  /// `program`: a TorchScript program is read, too.
-  explicit TorchStorages(std::shared_ptr<const MappedFile> file, bool program = false)
-      : file_(std::move(file)), program_(program) {}
+  /// `program`: a TorchScript program is read, too. Of several values in an archive `member` is the one that is read.
+  explicit TorchStorages(std::shared_ptr<const MappedFile> file, bool program = false, std::string member = "data")
+      : file_(std::move(file)), program_(program), member_(std::move(member)) {}
 
   /// Reads the container up to the pickle of the file's value.
   Pickle open(bool& legacy, std::vector<std::string>& warnings);
@@ -37,6 +37,7 @@ class TorchStorages {
 
   std::shared_ptr<const MappedFile> file_;
   bool program_;
+  std::string member_;
   std::optional<Zip> zip_;
   std::string prefix_;
   std::map<std::string, Place> places_;
