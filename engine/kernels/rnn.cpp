@@ -22,7 +22,7 @@ int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 
 // The program is built for vectors of 256 bits. Where this processor has 512, loops of long formulas are half as many
 // instructions there, so that more units are on their way at once. The formulas are the same, without contraction, and
 // so are the bits.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // which cannot be told how wide
 constexpr bool kMayBeWide = true;
 bool has_wide_vectors() {
   static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
