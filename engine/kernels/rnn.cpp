@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/parallel.h"
 #include "engine/kernels/gemm.h"
@@ -17,28 +18,61 @@ int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 8, 32); }
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
 
+// Note [Wide vectors]
+// The program is built for vectors of 256 bits. Where this processor has 512, loops of long formulas are half as many
+// instructions there, so that more units are on their way at once. The formulas are the same, without contraction, and
+// so are the bits.
+#if defined(__x86_64__) && !defined(__clang__)  // which cannot be told how wide
+constexpr bool kMayBeWide = true;
+bool has_wide_vectors() {
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  return has;
+}
+template <class F>
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw,prefer-vector-width=512")]] void in_wide_vectors(const F& f) {
+  f();
+}
+#else
+constexpr bool kMayBeWide = false;
+bool has_wide_vectors() { return false; }
+template <class F>
+void in_wide_vectors(const F& f) {
+  f();
+}
+#endif
+/// f is always inlined.
+template <class T, class F>
+void in_vectors(const F& f) {
+  if (kMayBeWide && std::is_same_v<T, float> && has_wide_vectors()) return in_wide_vectors(f);
+  f();
+}
+
 // Forward of `n` units of one row. Gates lie `h` apart; x: the inputs' part of them, g: the hidden state's. What
 // backward needs goes to `kept`, where that is wanted.
+/// In two passes: each is short enough that several of its rounds are on their way at once.
 template <class T, bool Keeps>
-void lstm_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict g, T* __restrict cell,
-                T* __restrict hidden, T* __restrict kept) {
+[[gnu::always_inline]] inline void lstm_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict g,
+                                              const T* __restrict before, T* __restrict cell, T* __restrict hidden,
+                                              T* __restrict kept) {
   for (int64_t j = 0; j < n; ++j) {
-    T i = sc::sigmoid(x[j] + g[j]), f = sc::sigmoid(x[h + j] + g[h + j]), u = sc::tanh(x[2 * h + j] + g[2 * h + j]),
-      o = sc::sigmoid(x[3 * h + j] + g[3 * h + j]);
-    T c = f * cell[j] + i * u;
-    cell[j] = c;
-    hidden[j] = o * sc::tanh(c);
+    T i = sc::sigmoid(x[j] + g[j]), f = sc::sigmoid(x[h + j] + g[h + j]), u = sc::tanh(x[2 * h + j] + g[2 * h + j]);
+    cell[j] = f * before[j] + i * u;
     if constexpr (Keeps) {
       kept[j] = i;
       kept[h + j] = f;
       kept[2 * h + j] = u;
-      kept[3 * h + j] = o;
     }
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    T o = sc::sigmoid(x[3 * h + j] + g[3 * h + j]);
+    hidden[j] = o * sc::tanh(cell[j]);
+    if constexpr (Keeps) kept[3 * h + j] = o;
   }
 }
 template <class T, bool Keeps>
-void gru_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict g, const T* __restrict before,
-               T* __restrict hidden, T* __restrict kept) {
+[[gnu::always_inline]] inline void gru_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict g,
+                                             const T* __restrict before, T* __restrict hidden, T* __restrict kept) {
   for (int64_t j = 0; j < n; ++j) {
     T r = sc::sigmoid(x[j] + g[j]), z = sc::sigmoid(x[h + j] + g[h + j]), m = g[2 * h + j],
       u = sc::tanh(x[2 * h + j] + r * m);
@@ -52,7 +86,8 @@ void gru_units(int64_t h, int64_t n, const T* __restrict x, const T* __restrict 
   }
 }
 template <class T>
-void plain_units(int64_t n, bool relu, const T* __restrict x, const T* __restrict g, T* __restrict hidden) {
+[[gnu::always_inline]] inline void plain_units(int64_t n, bool relu, const T* __restrict x, const T* __restrict g,
+                                               T* __restrict hidden) {
   if (relu)
     for (int64_t j = 0; j < n; ++j) hidden[j] = x[j] + g[j] > T(0) ? x[j] + g[j] : T(0);
   else
@@ -62,8 +97,9 @@ void plain_units(int64_t n, bool relu, const T* __restrict x, const T* __restric
 // Backward of one row: gh comes in as the gradient of the new state and leaves as what goes straight to the old one;
 // the part that goes through the gates is added by a product afterwards.
 template <class T>
-void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell, const T* __restrict before,
-                   T* __restrict gh, T* __restrict gc, T* __restrict g) {
+[[gnu::always_inline]] inline void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell,
+                                                 const T* __restrict before, T* __restrict gh, T* __restrict gc,
+                                                 T* __restrict g) {
   for (int64_t j = 0; j < h; ++j) {
     T i = kept[j], f = kept[h + j], u = kept[2 * h + j], o = kept[3 * h + j], t = sc::tanh(cell[j]);
     T dc = gc[j] + gh[j] * o * (T(1) - t * t);
@@ -76,8 +112,8 @@ void lstm_row_back(int64_t h, const T* __restrict kept, const T* __restrict cell
   }
 }
 template <class T>
-void gru_row_back(int64_t h, const T* __restrict kept, const T* __restrict before, T* __restrict gh, T* __restrict gx,
-                  T* __restrict g) {
+[[gnu::always_inline]] inline void gru_row_back(int64_t h, const T* __restrict kept, const T* __restrict before,
+                                                T* __restrict gh, T* __restrict gx, T* __restrict g) {
   for (int64_t j = 0; j < h; ++j) {
     T r = kept[j], z = kept[h + j], n = kept[2 * h + j], m = kept[3 * h + j], d = gh[j];
     T dn = d * (T(1) - z) * (T(1) - n * n), dz = d * (before[j] - n) * z * (T(1) - z), dr = dn * m * r * (T(1) - r);
@@ -89,18 +125,20 @@ void gru_row_back(int64_t h, const T* __restrict kept, const T* __restrict befor
   }
 }
 template <class T>
-void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict gh, T* __restrict g) {
+[[gnu::always_inline]] inline void plain_row_back(int64_t h, bool relu, const T* __restrict y, T* __restrict gh,
+                                                  T* __restrict g) {
   for (int64_t j = 0; j < h; ++j) {
     g[j] = relu ? (y[j] > T(0) ? gh[j] : T(0)) : gh[j] * (T(1) - y[j] * y[j]);
     gh[j] = T(0);
   }
 }
 
-/// What one step of one row reads and writes.
+/// What one step of one row reads and writes: the state and the cell before and after it, and the output, which is the
+/// state where that lies in its place.
 template <class T>
 struct RowStep {
-  const T *x, *g, *before;
-  T *cell, *after, *y, *c, *kept;
+  const T *x, *g, *before, *cell;
+  T *after, *y, *c, *kept;
 };
 
 /// Units [first, first + n) of it.
@@ -112,19 +150,21 @@ void step_units(const RnnShape& s, bool alive, const RowStep<T>& r, int64_t firs
   if (!alive) {
     std::copy_n(before, n, after);
     std::fill_n(r.y + first, n, T(0));
+    if (s.cell == Cell::lstm) std::copy_n(r.cell + first, n, r.c + first);
     for (int64_t k = 0; kept && k < kept_of(s.cell); ++k) std::fill_n(kept + k * h, n, T(0));
-  } else {
+    return;
+  }
+  in_vectors<T>([&]() __attribute__((always_inline)) {
     if (s.cell == Cell::lstm)
-      kept ? lstm_units<T, true>(h, n, x, g, r.cell + first, after, kept)
-           : lstm_units<T, false>(h, n, x, g, r.cell + first, after, nullptr);
+      kept ? lstm_units<T, true>(h, n, x, g, r.cell + first, r.c + first, after, kept)
+           : lstm_units<T, false>(h, n, x, g, r.cell + first, r.c + first, after, nullptr);
     else if (s.cell == Cell::gru)
       kept ? gru_units<T, true>(h, n, x, g, before, after, kept)
            : gru_units<T, false>(h, n, x, g, before, after, nullptr);
     else
       plain_units(n, s.cell == Cell::relu, x, g, after);
-    std::copy_n(after, n, r.y + first);
-  }
-  if (s.cell == Cell::lstm) std::copy_n(r.cell + first, n, r.c + first);
+  });
+  if (r.after != r.y) std::copy_n(after, n, r.y + first);
 }
 
 /// Few rows of large states are cut into units at every step, so that several threads share the weights.
@@ -134,14 +174,13 @@ bool cut_into_units(const RnnShape& s) { return s.n < kUnitPieces && gates_of(s.
 /// Of every row of the batch.
 template <class T>
 struct ForwardRoom {
-  T *hidden, *next, *cell, *gates;
+  T *hidden, *next, *gates;
   /// wh [h, gates * h], where it serves several steps: a product of few rows spends as much on the order of its right
   /// side as on itself.
   T* across;
   ForwardRoom(const RnnShape& s, Room& room)
       : hidden(room.take<T>(s.n * s.h)),
         next(room.take<T>(s.n * s.h)),
-        cell(room.take<T>(s.cell == Cell::lstm ? s.n * s.h : 0)),
         gates(room.take<T>(s.n * gates_of(s.cell) * s.h)),
         across(room.take<T>(turns_weights(s) ? gates_of(s.cell) * s.h * s.h : 0)) {}
   static bool turns_weights(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
@@ -185,24 +224,30 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
       transpose(width, end - begin, wh + begin, h, room.across + begin * width, width);
     });
   const bool lstm = s.cell == Cell::lstm;
-  auto row_step = [&](int64_t row, int64_t t, const T* before, T* after) {
-    const int64_t at = t * s.n + row;
+  // Without lengths a state is the output of its step; of sequences that have ended it stays, while their outputs are
+  // 0.
+  auto state = [&](int64_t step) -> T* {  ///< [n, h] after so many steps
+    if (step > 0 && !s.lengths) return y + time_of(s, step - 1) * s.n * h;
+    return step % 2 == 0 ? room.hidden : room.next;
+  };
+  auto row_step = [&](int64_t row, int64_t step) {
+    const int64_t t = time_of(s, step), at = t * s.n + row;
+    const T* cells = !lstm ? nullptr : step == 0 ? c0 : c + time_of(s, step - 1) * s.n * h;
     return RowStep<T>{gx + at * width,
                       room.gates + row * width,
-                      before + row * h,
-                      lstm ? room.cell + row * h : nullptr,
-                      after + row * h,
+                      state(step) + row * h,
+                      lstm ? cells + row * h : nullptr,
+                      state(step + 1) + row * h,
                       y + at * h,
                       lstm ? c + at * h : nullptr,
                       kept ? kept + at * keep : nullptr};
   };
   const T add = bh ? T(1) : T(0);
   std::copy_n(h0, s.n * h, room.hidden);
-  if (lstm) std::copy_n(c0, s.n * h, room.cell);
   if (cut_into_units(s)) {
-    T *from = room.hidden, *to = room.next;
-    for (int64_t step = 0; step < s.steps; ++step, std::swap(from, to)) {
+    for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = time_of(s, step);
+      const T* from = state(step);
       parallel_for(h, (h + kUnitPieces - 1) / kUnitPieces, [&](int64_t first, int64_t last) {
         const int64_t n = last - first;
         for (int64_t r = 0; r < s.n; ++r) {
@@ -211,7 +256,7 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
             if (bh) std::copy_n(bh + q * h + first, n, g);
             gemm(false, true, 1, n, h, from + r * h, h, wh + (q * h + first) * h, h, g, width, add);
           }
-          step_units(s, live(s, r, t), row_step(r, t, from, to), first, n);
+          step_units(s, live(s, r, t), row_step(r, step), first, n);
         }
       });
     }
@@ -219,15 +264,16 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
   }
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     const int64_t rows = end - begin;
-    T *from = room.hidden, *to = room.next, *gates = room.gates + begin * width;
-    for (int64_t step = 0; step < s.steps; ++step, std::swap(from, to)) {
+    T* gates = room.gates + begin * width;
+    for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t t = time_of(s, step);
+      const T* from = state(step) + begin * h;
       for (int64_t r = 0; bh && r < rows; ++r) std::copy_n(bh, width, gates + r * width);
       if (turned)
-        gemm(false, false, rows, width, h, from + begin * h, h, room.across, width, gates, width, add);
+        gemm(false, false, rows, width, h, from, h, room.across, width, gates, width, add);
       else
-        gemm(false, true, rows, width, h, from + begin * h, h, wh, h, gates, width, add);
-      for (int64_t r = begin; r < end; ++r) step_units(s, live(s, r, t), row_step(r, t, from, to), 0, h);
+        gemm(false, true, rows, width, h, from, h, wh, h, gates, width, add);
+      for (int64_t r = begin; r < end; ++r) step_units(s, live(s, r, t), row_step(r, step), 0, h);
     }
   });
 }
@@ -266,12 +312,14 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
         if (gy)
           for (int64_t j = 0; j < h; ++j) d[j] += gy[(at + r) * h + j];
         const T* k = kept + (at + r) * keep;
-        if (s.cell == Cell::lstm)
-          lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
-        else if (s.cell == Cell::gru)
-          gru_row_back(h, k, prior, d, x, g);
-        else
-          plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
+        in_vectors<T>([&]() __attribute__((always_inline)) {
+          if (s.cell == Cell::lstm)
+            lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
+          else if (s.cell == Cell::gru)
+            gru_row_back(h, k, prior, d, x, g);
+          else
+            plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
+        });
       }
       gemm(false, false, rows, h, width, g_hidden + at * width, width, wh, h, gh, h, T(1));
     }

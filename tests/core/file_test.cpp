@@ -30,6 +30,17 @@ TEST_F(FileTest, what_is_written_is_read) {
   EXPECT_EQ(count(), 1u) << "nothing is left beside it";
 }
 
+TEST_F(FileTest, what_is_larger_than_a_part_is_written_whole) {
+  std::string bytes((9 << 20) + 3, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 11);
+  FileWriter file(dir + "/f");
+  file.put("head");
+  file.put(bytes);
+  file.put("tail");
+  file.commit();
+  EXPECT_TRUE(read_file(dir + "/f") == "head" + bytes + "tail");
+}
+
 TEST_F(FileTest, what_is_not_committed_leaves_the_old_file) {
   write_file(dir + "/f", "old");
   {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -37,6 +39,32 @@ TEST(Pool, BlocksAreAlignedAndDoNotOverlap) {
   }
   for (size_t i = 0; i < all.size(); ++i)
     for (int64_t k = 0; k < all[i].numel(); ++k) ASSERT_EQ(all[i].data<uint8_t>()[k], i);
+}
+
+/// Whether the mapping of this process that holds `at` asks for huge pages; "hg" among the flags of smaps says so.
+bool asks_for_huge_pages(const void* at) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long first = 0, last = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &last) == 2) {
+      const auto place = reinterpret_cast<uintptr_t>(at);
+      inside = first <= place && place < last;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return line.find(" hg") != std::string::npos;
+    }
+  }
+  return false;
+}
+
+TEST(Pool, LargeBlocksAskForHugePages) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "this system has no transparent huge pages";
+  const Tensor large = empty({48 << 20}, DType::u8);
+  EXPECT_TRUE(asks_for_huge_pages(large.data<uint8_t>() + (24 << 20)));
+  const int on_stack = 0;
+  EXPECT_FALSE(asks_for_huge_pages(&on_stack));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(large.raw()) % 64, 0u);
 }
 
 TEST(Pool, BlocksFreedByAnotherThreadAreReused) {

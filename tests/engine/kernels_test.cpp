@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,7 +13,9 @@
 #include "engine/kernels/loss.h"
 #include "engine/kernels/norm.h"
 #include "engine/kernels/pool.h"
+#include "engine/kernels/rnn.h"
 #include "engine/kernels/update.h"
+#include "engine/op/scalar.h"
 
 namespace tenon::kernels {
 namespace {
@@ -330,6 +333,44 @@ TEST(SumOfSquares, SeesEveryNonFiniteValueAndOverflowsNowhereElse) {
       x[at] = saved;
     }
   expect_thread_invariant([&] { return std::vector<double>{sum_of_squares<float>(100001, x.data(), partial.data())}; });
+}
+
+// Whatever vectors the processor has, units have the bits of their formula. The states' product adds 0 here, so that
+// the formula is all there is; 53 units leave some that fill no vector.
+TEST(Rnn, UnitsHaveTheBitsOfTheirFormulas) {
+  constexpr int64_t steps = 3, n = 2, h = 53;
+  for (Cell cell : {Cell::lstm, Cell::gru, Cell::tanh, Cell::relu})
+    for (bool ends : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "cell " << static_cast<int>(cell) << (ends ? ", ends" : ""));
+      const int64_t width = gates_of(cell) * h, lengths[n] = {steps, 1};
+      const auto gx = uniform_values(steps * n * width, 1), h0 = uniform_values(n * h, 2),
+                 c0 = uniform_values(n * h, 3);
+      const std::vector<float> wh(static_cast<size_t>(width * h));
+      const RnnShape s{cell, false, steps, n, h, ends ? lengths : nullptr};
+      std::vector<float> y(static_cast<size_t>(steps * n * h), 9), c = y;
+      std::vector<char> room(rnn_forward_workspace<float>(s));
+      rnn_forward<float>(s, gx.data(), h0.data(), c0.data(), wh.data(), nullptr, y.data(), c.data(), nullptr,
+                         room.data());
+      auto hidden = h0, cells = c0;
+      for (int64_t t = 0; t < steps; ++t)
+        for (int64_t r = 0; r < n; ++r)
+          for (int64_t j = 0; j < h; ++j) {
+            const float* x = gx.data() + (t * n + r) * width + j;
+            const auto at = static_cast<size_t>(r * h + j), out = static_cast<size_t>((t * n + r) * h + j);
+            const bool live = !ends || t < lengths[r];
+            if (live && cell == Cell::lstm) {
+              cells[at] = sc::sigmoid(x[h]) * cells[at] + sc::sigmoid(x[0]) * sc::tanh(x[2 * h]);
+              hidden[at] = sc::sigmoid(x[3 * h]) * sc::tanh(cells[at]);
+            } else if (live && cell == Cell::gru) {
+              const float z = sc::sigmoid(x[h]);
+              hidden[at] = (1.0f - z) * sc::tanh(x[2 * h]) + z * hidden[at];
+            } else if (live) {
+              hidden[at] = cell == Cell::tanh ? sc::tanh(x[0]) : std::max(x[0], 0.0f);
+            }
+            ASSERT_EQ(y[out], live ? hidden[at] : 0.0f) << t << ", " << r << ", " << j;
+            if (cell == Cell::lstm) ASSERT_EQ(c[out], cells[at]) << t << ", " << r << ", " << j;
+          }
+    }
 }
 
 }  // namespace

@@ -319,18 +319,22 @@ class Fusing {
 
   bool recurrent(size_t i) {
     const OnnxNode& n = before_.nodes[i];
-    if (n.op_type != "LSTM" || !n.domain.empty() || n.inputs.size() < 3 || flow_.is_constant(n.inputs[0])) return false;
+    const bool lstm = n.op_type == "LSTM";
+    if ((!lstm && n.op_type != "GRU" && n.op_type != "RNN") || !n.domain.empty() || n.inputs.size() < 3 ||
+        flow_.is_constant(n.inputs[0]))
+      return false;
     constexpr size_t kBias = 3, kLengths = 4, kHidden = 5, kCell = 6, kPeepholes = 7;
     const Tensor *w = constant(n, 1), *r = constant(n, 2), *b = constant(n, kBias);
     if (!w || !r || (has(n, kBias) && !b) || has(n, kLengths) || has(n, kPeepholes)) return false;
     const Tensor bias = b ? *b : Tensor();
-    if (!fuses_lstm(n, *w, *r, bias)) return false;
+    if (!fuses_recurrent(n, *w, *r, bias)) return false;
     FusedNodes f{.nodes = {n}};
     for (const std::string& name : n.inputs)
       if (const Tensor* t = flow_.is_constant(name) ? before_.initializer(name) : nullptr) f.constants[name] = *t;
     OnnxNode node = n;
-    node.inputs = {n.inputs[0], has(n, kHidden) ? n.inputs[kHidden] : "", has(n, kCell) ? n.inputs[kCell] : ""};
-    node.compiled = fused_lstm(std::move(f), *w, *r, bias);
+    node.inputs = {n.inputs[0], has(n, kHidden) ? n.inputs[kHidden] : ""};
+    if (lstm) node.inputs.push_back(has(n, kCell) ? n.inputs[kCell] : "");
+    node.compiled = fused_recurrent(std::move(f), *w, *r, bias);
     becomes({i}, std::move(node));
     return true;
   }

@@ -26,10 +26,11 @@ OnnxOperator fused_upsampling(FusedNodes fused, const Tensor& weights, const Ten
 /// A MatMul or Gemm by a constant matrix of f32, [k, n], or [n, k] where it is `turned`.
 OnnxOperator fused_product(FusedNodes fused, const Tensor& matrix, bool turned, const Tensor& bias);
 OnnxOperator fused_pointwise(FusedNodes fused);
-/// Whether an LSTM by these constants, [directions, ...] each (no bias: undefined), is one that fused_lstm() knows.
-bool fuses_lstm(const OnnxNode& node, const Tensor& w, const Tensor& r, const Tensor& bias);
-/// Its inputs are the values and, where they are there, both states.
-OnnxOperator fused_lstm(FusedNodes fused, const Tensor& w, const Tensor& r, const Tensor& bias);
+/// Whether an LSTM, GRU or RNN by these constants, [directions, ...] each (no bias: undefined), is one that
+/// fused_recurrent() knows.
+bool fuses_recurrent(const OnnxNode& node, const Tensor& w, const Tensor& r, const Tensor& bias);
+/// Its inputs are the values and, where they are there, the states (of an LSTM two).
+OnnxOperator fused_recurrent(FusedNodes fused, const Tensor& w, const Tensor& r, const Tensor& bias);
 /// Images of f32 with their channels innermost; themselves where they lie so.
 Tensor with_channels_innermost(const Tensor& images);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "engine/formats/onnx/fused_nodes.h"
 #include "engine/formats/onnx/operator.h"
@@ -202,29 +203,66 @@ TENON_ONNX(LSTM) {
       });
 }
 
-/// One direction of an LSTM by constant weights, its gates in the order of kernels/rnn.h.
-struct ReadyLstm {
-  Tensor w, r, bias;  ///< [4 h, in], [4 h, h], [4 h]
+using kernels::Cell;
+
+/// What the first activation of a plain RNN says decides; nothing where no kernel computes the node.
+std::optional<Cell> cell_of(const OnnxNode& n, int64_t directions) {
+  const bool lstm = n.op_type == "LSTM", gru = n.op_type == "GRU";
+  std::vector<std::string> all, usual = lstm  ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+                                        : gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
+                                              : std::vector<std::string>{"Tanh"};
+  if (const auto* v = n.find("activations"))
+    if (const auto* list = std::get_if<std::vector<std::string>>(v)) all = *list;
+  const bool relu = !lstm && !gru && !all.empty() && all[0] == "Relu";
+  if (relu) usual = {"Relu"};
+  if (!all.empty() && all.size() != usual.size() * static_cast<size_t>(directions)) return {};
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] != usual[i % usual.size()]) return {};
+  if (n.number("clip", 0) > 0 || n.integer("input_forget", 0) != 0) return {};
+  // The kernel resets what the state gives to a gate, bias and all, as PyTorch does.
+  if (gru && n.integer("linear_before_reset", 0) == 0) return {};
+  return lstm ? Cell::lstm : gru ? Cell::gru : relu ? Cell::relu : Cell::tanh;
+}
+
+/// One direction of a recurrent layer by constant weights, its gates in the order of kernels/rnn.h.
+struct ReadyDirection {
+  Cell cell;
+  Tensor w, r;  ///< [gates h, in], [gates h, h]
+  Tensor bias,
+      hidden_bias;  ///< [gates h] or undefined: of the inputs, and of the state, where they differ in what they do
   std::unique_ptr<kernels::PackedProduct> inputs;
 
-  ReadyLstm(const Tensor& w_given, const Tensor& r_given, const Tensor& b_given) {
-    const int64_t h = r_given.size(1);
+  ReadyDirection(Cell kind, const Tensor& w_given, const Tensor& r_given, const Tensor& b_given) : cell(kind) {
+    const int64_t h = r_given.size(1), rows = kernels::gates_of(cell) * h;
     auto reordered = [&](const Tensor& t) {
-      return cat({narrow(t, 0, 0, h), narrow(t, 0, 2 * h, h), narrow(t, 0, 3 * h, h), narrow(t, 0, h, h)}, 0);
+      std::vector<Tensor> gates;
+      for (int64_t g : cell == Cell::lstm  ? std::vector<int64_t>{0, 2, 3, 1}
+                       : cell == Cell::gru ? std::vector<int64_t>{1, 0, 2}
+                                           : std::vector<int64_t>{0})
+        gates.push_back(narrow(t, 0, g * h, h));
+      return contiguous(cat(gates, 0));
     };
-    w = contiguous(reordered(w_given)), r = contiguous(reordered(r_given));
-    if (b_given) bias = contiguous(reordered(add(narrow(b_given, 0, 0, 4 * h), narrow(b_given, 0, 4 * h, 4 * h))));
-    inputs = std::make_unique<kernels::PackedProduct>(w.size(1), 4 * h, true, w.data<float>(),
-                                                      bias ? bias.data<float>() : nullptr);
+    w = reordered(w_given), r = reordered(r_given);
+    if (b_given) {
+      bias = reordered(narrow(b_given, 0, 0, rows));
+      const Tensor state = reordered(narrow(b_given, 0, rows, rows));
+      if (cell == Cell::gru)
+        hidden_bias = state;
+      else
+        bias = add(bias, state);
+    }
+    inputs = std::make_unique<kernels::PackedProduct>(w.size(1), rows, true, w.data<float>(),
+                                                      ops::data_or_null<float>(bias));
   }
-  /// x [time, batch, in] -> y, c [time, batch, h].
+  /// x [time, batch, in] -> y and, of an LSTM, c [time, batch, h].
   void run(const Tensor& x, const Tensor& h0, const Tensor& c0, bool reverse, const Tensor& y, const Tensor& c) const {
-    const kernels::RnnShape s{kernels::Cell::lstm, reverse, x.size(0), x.size(1), r.size(1), nullptr};
-    const kernels::Scratch<float> gates(s.steps * s.n * 4 * s.h);
+    const kernels::RnnShape s{cell, reverse, x.size(0), x.size(1), r.size(1), nullptr};
+    const kernels::Scratch<float> gates(s.steps * s.n * r.size(0));
     const kernels::Scratch<char> room(static_cast<int64_t>(kernels::rnn_forward_workspace<float>(s)));
     inputs->run(s.steps * s.n, x.data<float>(), gates.data());
-    kernels::rnn_forward<float>(s, gates.data(), h0.data<float>(), c0.data<float>(), r.data<float>(), nullptr,
-                                y.data<float>(), c.data<float>(), nullptr, room.data());
+    kernels::rnn_forward<float>(s, gates.data(), h0.data<float>(), ops::data_or_null<float>(c0), r.data<float>(),
+                                ops::data_or_null<float>(hidden_bias), y.data<float>(), ops::data_or_null<float>(c),
+                                nullptr, room.data());
   }
 };
 
@@ -240,27 +278,30 @@ Items unfused(const FusedNodes& f, const OnnxCall& c) {
 
 }  // namespace
 
-bool fuses_lstm(const OnnxNode& n, const Tensor& w, const Tensor& r, const Tensor& b) {
+bool fuses_recurrent(const OnnxNode& n, const Tensor& w, const Tensor& r, const Tensor& b) {
   const std::string way = n.text("direction", "forward");
   const int64_t d = way == "bidirectional" ? 2 : 1;
   if (way != "bidirectional" && way != "forward" && way != "reverse") return false;
-  if (n.find("activations") || n.number("clip", 0) > 0 || n.integer("input_forget", 0) != 0) return false;
+  const std::optional<Cell> cell = cell_of(n, d);
   const int64_t h = r.ndim() == 3 ? r.size(2) : 0;
-  return h > 0 && w.ndim() == 3 && w.size(2) > 0 && w.size(0) == d && r.size(0) == d && w.size(1) == 4 * h &&
-         r.size(1) == 4 * h && (!b || b.size() == Shape{d, 8 * h});
+  if (!cell || h <= 0) return false;
+  const int64_t rows = kernels::gates_of(*cell) * h;
+  return w.ndim() == 3 && w.size(2) > 0 && w.size(0) == d && r.size(0) == d && w.size(1) == rows && r.size(1) == rows &&
+         (!b || b.size() == Shape{d, 2 * rows});
 }
 
-OnnxOperator fused_lstm(FusedNodes fused, const Tensor& w, const Tensor& r, const Tensor& b) {
+OnnxOperator fused_recurrent(FusedNodes fused, const Tensor& w, const Tensor& r, const Tensor& b) {
   struct Ready {
     FusedNodes f;
-    bool batch_first, reverse;
-    std::vector<ReadyLstm> directions;
+    bool batch_first, reverse, lstm;
+    std::vector<ReadyDirection> directions;
   };
   const bool reverse = fused.nodes[0].text("direction", "forward") == "reverse",
              batch_first = fused.nodes[0].integer("layout", 0) != 0;
-  auto ready = std::make_shared<Ready>(Ready{std::move(fused), batch_first, reverse, {}});
+  const Cell cell = *cell_of(fused.nodes[0], w.size(0));
+  auto ready = std::make_shared<Ready>(Ready{std::move(fused), batch_first, reverse, cell == Cell::lstm, {}});
   for (int64_t d = 0; d < w.size(0); ++d)
-    ready->directions.emplace_back(select(w, 0, d), select(r, 0, d), b ? select(b, 0, d) : Tensor());
+    ready->directions.emplace_back(cell, select(w, 0, d), select(r, 0, d), b ? select(b, 0, d) : Tensor());
   return [ready](const OnnxCall& c) -> Items {
     const Tensor& given = c.in[0];
     const auto count = static_cast<int64_t>(ready->directions.size());
@@ -280,13 +321,17 @@ OnnxOperator fused_lstm(FusedNodes fused, const Tensor& w, const Tensor& r, cons
     std::vector<Tensor> ys, hs, cs;
     for (int64_t d = 0; d < count; ++d) {
       const bool reverse = ready->reverse || d == 1;
-      const Tensor y = empty(all), cell = empty(all);
-      ready->directions[static_cast<size_t>(d)].run(x, initial(1, d), initial(2, d), reverse, y, cell);
+      const Tensor y = empty(all), cell = ready->lstm ? empty(all) : Tensor();
+      ready->directions[static_cast<size_t>(d)].run(x, initial(1, d), ready->lstm ? initial(2, d) : Tensor(), reverse,
+                                                    y, cell);
       const int64_t last = reverse ? 0 : x.size(0) - 1;
-      ys.push_back(y), hs.push_back(select(y, 0, last)), cs.push_back(select(cell, 0, last));
+      ys.push_back(y), hs.push_back(select(y, 0, last));
+      if (ready->lstm) cs.push_back(select(cell, 0, last));
     }
     const Tensor y = count == 1 ? unsqueeze(ys[0], 1) : stack(ys, 1);  // [time, directions, batch, h]
-    return {ready->batch_first ? permute(y, {2, 0, 1, 3}) : y, stack(hs, axis), stack(cs, axis)};
+    Items out{ready->batch_first ? permute(y, {2, 0, 1, 3}) : y, stack(hs, axis)};
+    if (ready->lstm) out.push_back(stack(cs, axis));
+    return out;
   };
 }
 

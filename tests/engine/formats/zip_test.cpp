@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <string>
+#include <vector>
+
 #include "core/error.h"
+#include "core/file.h"
+#include "tests/engine/files.h"
 
 namespace tenon::formats {
 namespace {
@@ -95,6 +100,38 @@ TEST(Zip, stored_and_deflated_members_with_and_without_zip64) {
     EXPECT_EQ(b.data(*b.find("m"), unpacked), text);
     const std::string with_comment = stored + std::string(100, 'c');
     EXPECT_EQ(Zip(with_comment, "c").members().size(), 1u);
+  }
+}
+
+TEST(Zip, what_is_written_holds_the_sums_that_zlib_makes) {
+  const testing_files::Folder folder;
+  const std::string path = folder.file("a.zip");
+  std::vector<std::string> all;
+  for (size_t n : {0, 1, 63, 64, 255, 256, 257, 319, 320, 511, 4096 + 17, (1 << 20) + 5}) {
+    std::string bytes(n, '\0');
+    for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<char>((i * 2654435761u + n) >> 13);
+    all.push_back(bytes);
+  }
+  {
+    FileWriter file(path);
+    ZipWriter zip(file);
+    for (size_t i = 0; i < all.size(); ++i) zip.add("m" + std::to_string(i), all[i]);
+    zip.finish();
+    file.commit();
+  }
+  const std::string written = read_file(path);
+  const Zip z(written, "a");
+  ASSERT_EQ(z.members().size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Zip::Member& m = z.members()[i];
+    EXPECT_EQ(m.crc, crc32(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(all[i].data()),
+                           static_cast<uInt>(all[i].size())))
+        << all[i].size();
+    std::string unpacked;
+    EXPECT_TRUE(z.intact(m, z.data(m, unpacked))) << all[i].size();
+    std::string other = all[i] + "x";
+    other[other.size() / 2] ^= 1;
+    EXPECT_FALSE(z.intact(m, other)) << all[i].size();
   }
 }
 

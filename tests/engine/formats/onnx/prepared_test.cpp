@@ -288,7 +288,13 @@ TEST(PreparedModel, tensors_of_another_type_or_size_run_node_by_node) {
   }
 }
 
-TEST(PreparedModel, lstms_of_every_form) {
+struct Recurrent {
+  const char* type;
+  int64_t gates;
+  std::vector<OnnxAttribute> attributes;
+};
+
+TEST(PreparedModel, recurrent_layers_of_every_form) {
   struct Form {
     const char* what;
     int64_t steps, batch, in, h;
@@ -302,41 +308,68 @@ TEST(PreparedModel, lstms_of_every_form) {
       {"small, no bias", 4, 3, 5, 7, "forward", false, false, true},
       {"one step", 1, 1, 8, 200, "forward", true, true, false},
   };
+  using Names = std::vector<std::string>;
   for (const Form& f : forms) {
     const int64_t d = std::string(f.way) == "bidirectional" ? 2 : 1;
     const Shape x = f.batch_first ? Shape{f.batch, f.steps, f.in} : Shape{f.steps, f.batch, f.in};
     const Shape state = f.batch_first ? Shape{f.batch, d, f.h} : Shape{d, f.batch, f.h};
-    MadeModel w(x);
-    std::vector<std::string> inputs{"x", w.weights({d, 4 * f.h, f.in}, 0.1), w.weights({d, 4 * f.h, f.h}, 0.1),
-                                    f.bias ? w.weights({d, 8 * f.h}) : "", ""};
-    for (int i = 0; i < 2; ++i) inputs.push_back(f.states ? w.weights(state) : "");
-    w.m.graph.nodes.push_back(
-        {"lstm",
-         "LSTM",
-         "",
-         inputs,
-         {"y", "yh", "yc"},
-         {{"hidden_size", f.h}, {"direction", std::string(f.way)}, {"layout", static_cast<int64_t>(f.batch_first)}}});
-    const OnnxModel m = w.done({"y", "yh", "yc"});
-    EXPECT_TRUE(PreparedModel(m).model().graph.nodes.at(0).compiled) << f.what;
-    expect_as_unfused(m, normal_values(x, 5), 1, f.what);
+    const Names relu(static_cast<size_t>(d), "Relu");
+    for (const Recurrent& layer : {Recurrent{"LSTM", 4, {}}, Recurrent{"GRU", 3, {{"linear_before_reset", int64_t{1}}}},
+                                   Recurrent{"RNN", 1, {}}, Recurrent{"RNN", 1, {{"activations", relu}}}}) {
+      const std::string what = std::string(layer.type) + ": " + f.what;
+      const bool lstm = layer.gates == 4;
+      const int64_t rows = layer.gates * f.h;
+      MadeModel w(x);
+      Names inputs{"x", w.weights({d, rows, f.in}, 0.1), w.weights({d, rows, f.h}, 0.1),
+                   f.bias ? w.weights({d, 2 * rows}) : "", ""};
+      for (int i = 0; i < (lstm ? 2 : 1); ++i) inputs.push_back(f.states ? w.weights(state) : "");
+      OnnxNode node{
+          "layer",
+          layer.type,
+          "",
+          inputs,
+          lstm ? Names{"y", "yh", "yc"} : Names{"y", "yh"},
+          {{"hidden_size", f.h}, {"direction", std::string(f.way)}, {"layout", static_cast<int64_t>(f.batch_first)}}};
+      node.attributes.insert(node.attributes.end(), layer.attributes.begin(), layer.attributes.end());
+      w.m.graph.nodes.push_back(node);
+      const OnnxModel m = w.done(node.outputs);
+      EXPECT_TRUE(PreparedModel(m).model().graph.nodes.at(0).compiled) << what;
+      expect_as_unfused(m, normal_values(x, 5), 1, what.c_str());
+    }
   }
 }
 
-TEST(PreparedModel, lstms_that_are_not_fused_run_as_they_are) {
+TEST(PreparedModel, recurrent_layers_with_the_usual_activations_said_are_fused) {
+  using Names = std::vector<std::string>;
+  MadeModel w({3, 2, 4});
+  w.m.graph.nodes.push_back({"layer",
+                             "LSTM",
+                             "",
+                             {"x", w.weights({1, 12, 4}), w.weights({1, 12, 3})},
+                             {"y"},
+                             {{"hidden_size", int64_t{3}}, {"activations", Names{"Sigmoid", "Tanh", "Tanh"}}}});
+  const OnnxModel m = w.done({"y"});
+  EXPECT_TRUE(PreparedModel(m).model().graph.nodes.at(0).compiled);
+  expect_as_unfused(m, normal_values({3, 2, 4}, 6), 1, "said");
+}
+
+TEST(PreparedModel, recurrent_layers_that_are_not_fused_run_as_they_are) {
+  using Names = std::vector<std::string>;
   const Shape x{3, 2, 4};
-  for (const OnnxAttribute& a : {OnnxAttribute{"clip", 0.5}, OnnxAttribute{"input_forget", int64_t{1}},
-                                 OnnxAttribute{"activations", std::vector<std::string>{"Sigmoid", "Relu", "Tanh"}}}) {
+  for (const Recurrent& layer :
+       {Recurrent{"LSTM", 4, {{"clip", 0.5}}}, Recurrent{"LSTM", 4, {{"input_forget", int64_t{1}}}},
+        Recurrent{"LSTM", 4, {{"activations", Names{"Sigmoid", "Relu", "Tanh"}}}}, Recurrent{"GRU", 3, {}},
+        Recurrent{"GRU", 3, {{"linear_before_reset", int64_t{1}}, {"activations", Names{"HardSigmoid", "Tanh"}}}},
+        Recurrent{"RNN", 1, {{"activations", Names{"Softsign"}}}}, Recurrent{"RNN", 1, {{"clip", 0.25}}}}) {
     MadeModel w(x);
-    w.m.graph.nodes.push_back({"lstm",
-                               "LSTM",
-                               "",
-                               {"x", w.weights({1, 12, 4}), w.weights({1, 12, 3})},
-                               {"y"},
-                               {{"hidden_size", int64_t{3}}, a}});
+    OnnxNode node{"layer", layer.type,
+                  "",      {"x", w.weights({1, 3 * layer.gates, 4}), w.weights({1, 3 * layer.gates, 3})},
+                  {"y"},   {{"hidden_size", int64_t{3}}}};
+    node.attributes.insert(node.attributes.end(), layer.attributes.begin(), layer.attributes.end());
+    w.m.graph.nodes.push_back(node);
     const OnnxModel m = w.done({"y"});
-    EXPECT_FALSE(PreparedModel(m).model().graph.nodes.at(0).compiled) << a.name;
-    expect_as_unfused(m, normal_values(x, 6), 1, a.name);
+    EXPECT_FALSE(PreparedModel(m).model().graph.nodes.at(0).compiled) << layer.type;
+    expect_as_unfused(m, normal_values(x, 6), 1, layer.type);
   }
 }
 
