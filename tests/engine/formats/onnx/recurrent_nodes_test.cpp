@@ -36,7 +36,7 @@ void expect_alike(const Tensor& ours, const Tensor& theirs) {
   const Tensor apart = contiguous(cast(amax(abs(sub(ours, theirs))), DType::f32));
   EXPECT_LT(item(apart), kAlike);
 }
-OnnxModel read_back(const OnnxModel& m) { return parse_onnx(onnx_bytes(m), "net"); }
+OnnxModel through_its_bytes(const OnnxModel& m) { return parse_onnx(onnx_bytes(m), "net"); }
 
 /// A chain behind an input of [steps, 3].
 ModelSpec chain(const std::string& type, std::vector<Attr> attrs, bool head) {
@@ -70,7 +70,7 @@ struct Ready {
   OnnxModel model;
   explicit Ready(const ModelSpec& given) : spec(given), module(on_steps(given, 6)) {
     const Graph longer = trace_graph(*on_steps(spec, 9, module.get()), {DType::f32, {}, {17, 9, 3}});
-    model = read_back(to_onnx(trace_graph(*module, {DType::f32, {}, {17, 6, 3}}), "net", {.longer = &longer}));
+    model = through_its_bytes(to_onnx(trace_graph(*module, {DType::f32, {}, {17, 6, 3}}), "net", {.longer = &longer}));
   }
   Tensor run(const Tensor& x) { return (*on_steps(spec, x.size(1), module.get()))(x); }
 };
@@ -154,7 +154,7 @@ TEST(RecurrentNodes, take_states_and_lengths) {
             all.resize(metas.size());
             return std::vector<Tensor>{(*module)(all)};
           };
-          const OnnxModel m = read_back(to_onnx(trace_graph(f, given), "net"));
+          const OnnxModel m = through_its_bytes(to_onnx(trace_graph(f, given), "net"));
           EXPECT_EQ(nodes_of(m, type), layers);
           EXPECT_EQ(nodes_of(m, "Sigmoid") + nodes_of(m, "Tanh"), 0);
           expect_alike(f(given)[0], run_onnx(m, given)[0]);
@@ -177,7 +177,7 @@ TEST(RecurrentNodes, cells_are_nodes_of_one_step) {
       all[0] = in[0];
       return std::vector<Tensor>{(*module)(all)};
     };
-    const OnnxModel m = read_back(to_onnx(trace_graph(f, {x}), "net"));
+    const OnnxModel m = through_its_bytes(to_onnx(trace_graph(f, {x}), "net"));
     EXPECT_EQ(nodes_of(m, type), 1) << type;
     expect_alike(f({x})[0], run_onnx(m, {x})[0]);
   }
