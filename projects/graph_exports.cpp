@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -21,7 +23,9 @@
 #include "engine/formats/torch/file.h"
 #include "engine/formats/torchscript/script.h"
 #include "engine/graph/graph.h"
+#include "engine/model/graph_module.h"
 #include "engine/nn/module.h"
+#include "engine/nn/state_dict.h"
 #include "engine/ops/view.h"
 #include "engine/train/session.h"
 
@@ -29,8 +33,6 @@ namespace tenon::projects {
 namespace {
 
 constexpr int64_t kVerifiedRows = 64;
-/// A number that is no other size's: the graph serves any batch, and is verified at another.
-constexpr int64_t kTracedBatch = 31;
 /// What a compiler takes as text in seconds; it is minutes and gigabytes for ten times as much.
 constexpr size_t kMostInSource = 8'000'000;
 
@@ -75,14 +77,36 @@ void verify_cpp(TrainingSession& session, const formats::Artifact& artifact, con
       trial.seconds < 1e-6 ? std::string("less than 1 µs") : fmt::format("{:.3g} ms", trial.seconds * 1e3));
 }
 
-formats::ScriptState state_of(TrainingSession& session) {
+/// The graph of a model with recurrent layers on more steps; nothing where it has none, or takes no other number.
+std::optional<Graph> longer_graph(TrainingSession& session, ModelSpec spec, const Graph& graph, Meta traced) {
+  constexpr int64_t kMore = 3;
+  const bool recurrent = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Graph::Node& n) {
+    return n.op->info.name == std::string_view("rnn_sequence");
+  });
+  if (!recurrent || traced.shape.n < 2) return {};
+  traced.shape[1] += kMore;
+  for (LayerSpec& l : spec.layers)
+    if (l.type == "Input")
+      for (Attr& a : l.attrs)
+        if (auto* shape = std::get_if<std::vector<int64_t>>(&a.value); shape && a.name == "shape" && !shape->empty())
+          shape->front() += kMore;
+  try {
+    GraphModule longer(spec, traced.device);
+    nn::load_state_dict(longer, state_dict_of(session));
+    return trace_graph(longer, traced);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+formats::ScriptState script_state_of(TrainingSession& session) {
   formats::ScriptState state;
   for (const nn::Named& p : session.model().parameters()) state.parameters.emplace_back(p.name, p.tensor);
   for (const nn::Named& b : session.model().buffers()) state.buffers.emplace_back(b.name, b.tensor);
   return state;
 }
-
-}  // namespace
 
 data::Batch verified_samples(const TrainingSession& session) {
   const data::Dataset& test = session.test_data();
@@ -99,10 +123,14 @@ data::Batch traced_samples(const TrainingSession& session) {
   return data::fetch(test, rows);
 }
 
-formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc) {
+formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc,
+                           formats::Recurrence recurrence) {
   Meta traced = verified_samples(session).x.meta();
   traced.shape[0] = kTracedBatch;
-  formats::OnnxModel model = formats::to_onnx(trace_graph(session.model(), traced), run.model.name);
+  const Graph graph = trace_graph(session.model(), traced);
+  const std::optional<Graph> longer =
+      recurrence == formats::Recurrence::nodes ? longer_graph(session, run.model, graph, traced) : std::nullopt;
+  formats::OnnxModel model = formats::to_onnx(graph, run.model.name, {recurrence, longer ? &*longer : nullptr});
   model.producer_version = TENON_VERSION;
   model.doc = doc;
   return model;
@@ -113,7 +141,7 @@ ExportReport export_cpp(TrainingSession& session, const RunInfo& run, const std:
   std::filesystem::path header = path, source = path;
   header.replace_extension(".h");
   source.replace_extension(".cpp");
-  const formats::OnnxModel model = onnx_of(session, run, doc);
+  const formats::OnnxModel model = onnx_of(session, run, doc, formats::Recurrence::steps);
   size_t bytes = 0;
   for (const auto& [name, t] : model.graph.initializers) bytes += t.nbytes();
   std::filesystem::path weights = how.weights;
@@ -162,8 +190,8 @@ void verify_outputs(TrainingSession& session, const formats::OnnxModel& back, co
 
 ExportReport export_pt2(TrainingSession& session, const RunInfo& run, const std::string& doc, const std::string& path,
                         bool verify) {
-  const formats::ScriptState state = state_of(session);
-  formats::save_exported(path, onnx_of(session, run, doc), state, kTracedBatch);
+  const formats::ScriptState state = script_state_of(session);
+  formats::save_exported(path, onnx_of(session, run, doc, formats::Recurrence::steps), state, kTracedBatch);
   ExportReport e;
   e.parts = state.parameters.size() + state.buffers.size();
   e.text = fmt::format("a program for torch.export.load(), {} tensors", e.parts);
@@ -173,8 +201,8 @@ ExportReport export_pt2(TrainingSession& session, const RunInfo& run, const std:
 
 ExportReport export_torchscript(TrainingSession& session, const RunInfo& run, const std::string& doc,
                                 const std::string& path, bool verify) {
-  const formats::ScriptState state = state_of(session);
-  const formats::OnnxModel model = onnx_of(session, run, doc);
+  const formats::ScriptState state = script_state_of(session);
+  const formats::OnnxModel model = onnx_of(session, run, doc, formats::Recurrence::steps);
   formats::save_torchscript(path, model, state, kTracedBatch);
   ExportReport e;
   e.parts = state.parameters.size() + state.buffers.size();

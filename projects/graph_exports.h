@@ -3,7 +3,8 @@
 
 #include "engine/data/dataset.h"
 #include "engine/formats/named_tensors.h"
-#include "engine/formats/onnx/model.h"
+#include "engine/formats/onnx/export.h"
+#include "engine/formats/torchscript/script.h"
 #include "projects/finish.h"
 
 namespace tenon {
@@ -16,12 +17,18 @@ namespace tenon::projects {
 /// By how much results may differ, of the largest value.
 inline constexpr double kExportTolerance = 1e-5;
 
+/// A number that is no other size's: the graph of an export serves any batch, and is verified at another.
+inline constexpr int64_t kTracedBatch = 31;
+
+/// Parameters and buffers by the names that a program gives them.
+formats::ScriptState script_state_of(TrainingSession& session);
 /// The first test samples, 64 at most.
 data::Batch verified_samples(const TrainingSession& session);
 /// As many test samples as the graph of onnx_of() is traced with: only with these does it run as it is.
 data::Batch traced_samples(const TrainingSession& session);
-/// The session's model as it is exported; it serves any batch.
-formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc);
+/// The session's model as it is exported; it serves any batch, and any number of steps where nothing in it has theirs.
+formats::OnnxModel onnx_of(TrainingSession& session, const RunInfo& run, const std::string& doc,
+                           formats::Recurrence recurrence = formats::Recurrence::nodes);
 
 /// Every parameter and buffer under its module path.
 formats::NamedTensors state_dict_of(TrainingSession& session);

@@ -40,16 +40,27 @@ std::optional<formats::TrainedGrids> trained_grids(const TrainingSession& sessio
 
 }  // namespace
 
-Quantizable::Quantizable(Project& project, const RunInfo& run, int64_t step, int64_t samples, const Progress& progress)
+Quantizable::Quantizable(Project& project, const RunInfo& run, int64_t step, int64_t samples, const Progress& progress,
+                         formats::Recurrence recurrence)
     : session_(replay_to(project, run.id, step, progress)), trained_(trained_grids(*session_)) {
   const NoGrad off;
   session_->detach_callbacks();
   std::string doc = export_doc(project, run, step);
   if (trained_) doc += "; " + grids_text(*trained_);
-  f32_ = onnx_of(*session_, run, doc);
+  f32_ = onnx_of(*session_, run, doc, recurrence);
   samples_ = std::min(samples, session_->train_data().size());
   batches_ = spread_samples(session_->train_data(), samples);
   few_ = spread_samples(session_->train_data(), std::min(samples, kDamageRows));
+}
+
+formats::ScriptState Quantizable::left_in(const formats::OnnxModel& quantized) const {
+  formats::ScriptState state = script_state_of(*session_);
+  for (auto* tensors : {&state.parameters, &state.buffers}) {
+    std::erase_if(*tensors, [&](const auto& named) { return !quantized.graph.initializer(named.first); });
+    // A norm may have been folded into it.
+    for (auto& [name, t] : *tensors) t = *quantized.graph.initializer(name);
+  }
+  return state;
 }
 
 formats::Quantization Quantizable::with_trained_grids(formats::Quantization how) const {

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/formats/onnx/export.h"
 #include "engine/formats/onnx/quantization.h"
+#include "engine/formats/torchscript/script.h"
 #include "engine/train/session.h"
 #include "projects/time_travel.h"
 
@@ -14,13 +16,16 @@ namespace tenon::projects {
 class Quantizable {
  public:
   /// `samples` of the training set, spread evenly over it, calibrate and tell the damage; fewer where it has fewer.
-  Quantizable(Project& project, const RunInfo& run, int64_t step, int64_t samples, const Progress& progress);
+  Quantizable(Project& project, const RunInfo& run, int64_t step, int64_t samples, const Progress& progress,
+              formats::Recurrence recurrence = formats::Recurrence::nodes);
 
   const formats::OnnxModel& f32() const { return f32_; }
   int64_t samples() const { return samples_; }
   const std::vector<Tensor>& batches() const { return batches_; }
   /// Of those, what every layer is run on by itself.
   const std::vector<Tensor>& few() const { return few_; }
+  /// What of the trained state a quantized model still reads, by its names.
+  formats::ScriptState left_in(const formats::OnnxModel& quantized) const;
   /// What is asked for, with the grids that the run has trained where it has and they are of that precision.
   formats::Quantization with_trained_grids(formats::Quantization how) const;
   /// Calibrated.

@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "core/error.h"
 #include "core/state.h"
+#include "engine/formats/aten/exported_model.h"
+#include "engine/formats/aten/writer.h"
 #include "engine/formats/onnx/quantization_damage.h"
 #include "engine/formats/onnx/run.h"
 #include "engine/formats/tensor_difference.h"
+#include "engine/formats/torchscript/quantized.h"
 #include "projects/finish.h"
+#include "projects/graph_exports.h"
 #include "projects/quantizable.h"
 #include "tracing/analyses/finding.h"
 
@@ -67,6 +72,19 @@ void verify_file(const std::string& path, const formats::OnnxModel& model, const
                theirs = formats::run_onnx(formats::load_onnx(path), {x}).at(0);
   if (!(ours.size() == theirs.size()) || !formats::tensor_difference(ours, theirs).same_bits)
     throw Error(path + ": the model read back does not give the numbers of the one that was written");
+}
+
+/// A program of torch.export; its rounding is PyTorch's.
+void save_program(const std::string& path, const formats::OnnxModel& model, const Quantizable& state, bool verify) {
+  const formats::OnnxModel plain = formats::in_plain_operators(model);
+  formats::save_exported(path, plain, state.left_in(plain), kTracedBatch);
+  if (!verify) return;
+  const Tensor x = state.few().front(), ours = formats::run_onnx(model, {x}).at(0),
+               theirs = formats::run_onnx(formats::load_exported(path), {x}).at(0);
+  const formats::TensorDifference d = formats::tensor_difference(ours, theirs);
+  if (!(ours.size() == theirs.size()) || !(d.worst_relative() <= kExportTolerance))
+    throw Error(fmt::format("{}: the program read back differs by {:.3g} relative from the quantized model", path,
+                            d.worst_relative()));
 }
 
 std::vector<QuantizedLayer> quantized_layers(const formats::Quantizer& quantizer, const Plan& plan,
@@ -133,7 +151,11 @@ std::string QuantizeReport::text() const {
 QuantizeReport export_quantized(Project& project, const RunInfo& run, int64_t step, const QuantizeOptions& options,
                                 const std::string& path, bool verify, const Progress& progress) {
   check_options(options);
-  const Quantizable state(project, run, step, options.samples, progress);
+  if (options.program && options.how.precision == formats::Precision::int8_dynamic)
+    throw Error::usage("PyTorch has no operator for the products of int8-dynamic in a .pt2",
+                       "int8-static, int8-weights or int4-weights");
+  const Quantizable state(project, run, step, options.samples, progress,
+                          options.program ? formats::Recurrence::steps : formats::Recurrence::nodes);
   const NoGrad off;
   const formats::Quantizer quantizer = state.quantizer(options.how, progress);
   QuantizeReport r{.path = path, .run = run.name, .step = step, .options = options};
@@ -151,10 +173,15 @@ QuantizeReport export_quantized(Project& project, const RunInfo& run, int64_t st
   r.lost = lost_of(r.before, r.after);
   r.in_points = is_accuracy(r.before);
   r.layers = quantized_layers(quantizer, plan, alone, order, state.few());
-  formats::save_onnx(path, plan.model);
-  r.bytes = formats::onnx_size(plan.model);
   r.bytes_f32 = formats::onnx_size(state.f32());
-  if (verify) verify_file(path, plan.model, state.few().front());
+  if (options.program) {
+    save_program(path, plan.model, state, verify);
+    r.bytes = std::filesystem::file_size(path);
+  } else {
+    formats::save_onnx(path, plan.model);
+    r.bytes = formats::onnx_size(plan.model);
+    if (verify) verify_file(path, plan.model, state.few().front());
+  }
   r.verified = verify;
   return r;
 }

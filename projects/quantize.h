@@ -17,6 +17,7 @@ struct QuantizeOptions {
   int64_t keep = 0;       ///< so many layers, the most sensitive ones, stay in f32
   /// More of them do until no more than this is lost on the test split: see QuantizeReport::lost.
   std::optional<double> budget = {};
+  bool program = false;  ///< a .pt2 that torch.export.load() opens, instead of ONNX
 };
 
 /// A layer with weights, as it was written.
@@ -49,8 +50,9 @@ struct QuantizeReport {
   std::string text() const;
 };
 
-/// Writes the model of a state of a run as ONNX in fewer bits. Throws Error (usage) for options that do not fit, Error
-/// naming the layer that ONNX lacks, and Error "cancelled" where `progress` says so; nothing is written then.
+/// Writes the model of a state of a run in fewer bits, as ONNX or as a program of torch.export. Throws Error (usage)
+/// for options that do not fit, Error naming the layer that ONNX lacks, and Error "cancelled" where `progress` says so;
+/// nothing is written then.
 QuantizeReport export_quantized(Project& project, const RunInfo& run, int64_t step, const QuantizeOptions& options,
                                 const std::string& path, bool verify, const Progress& progress = {});
 

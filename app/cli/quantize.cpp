@@ -49,7 +49,7 @@ nlohmann::json judged_json(const Evaluation& e) {
 nlohmann::json report_json(const projects::QuantizeReport& r) {
   const formats::Quantization& how = r.options.how;
   nlohmann::json j = {{"file", r.path},
-                      {"format", "onnx"},
+                      {"format", r.options.program ? "pt2" : "onnx"},
                       {"run", r.run},
                       {"step", r.step},
                       {"precision", formats::name(how.precision)},
@@ -126,8 +126,10 @@ int plan_fewer_bits(const Args& args) {
 const std::vector<Option>& quantize_options() {
   static const auto& all = *new std::vector<Option>{
       {"--quantize", "PRECISION",
-       "onnx in fewer bits: int8-static, int8-dynamic, int8-weights or int4-weights; says what it costs. plan: writes "
-       "nothing, and says for each of them, with 0 to N layers in f32 (--keep, 3), how good, small and fast it is"},
+       "onnx or pt2 in fewer bits: int8-static, int8-dynamic (onnx), int8-weights or int4-weights; says what it costs. "
+       "plan: "
+       "writes nothing, and says for each of them, with 0 to N layers in f32 (--keep, 3), how good, small and fast it "
+       "is"},
       {"--calibration", calibration_names(), "how int8-static chooses the range of activations (mse)"},
       {"--samples", "N", "training samples to calibrate and to measure layers by (256)"},
       {"--per-tensor", "", "one scale a weight instead of one a channel"},
@@ -141,9 +143,11 @@ const std::vector<Option>& quantize_options() {
 int export_in_fewer_bits(const Args& args) {
   if (args.text("--quantize") == "plan") return plan_fewer_bits(args);
   const std::string path = args.required("-o");
-  if (args.text("--format", "onnx") != "onnx")
-    throw Error::usage("--quantize is of the format onnx alone", "Say --format onnx.");
-  const projects::QuantizeOptions options = asked_quantization(args);
+  const std::string format = args.text("--format", "onnx");
+  if (format != "onnx" && format != "pt2")
+    throw Error::usage("--quantize is of the formats onnx and pt2", "Say --format onnx.");
+  projects::QuantizeOptions options = asked_quantization(args);
+  options.program = format == "pt2";
   const auto [project, run, step] = asked_state(args);
   Bar bar("quantizing");
   const projects::QuantizeReport r =

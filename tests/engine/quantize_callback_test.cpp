@@ -11,6 +11,7 @@
 #include "engine/formats/quant_grid.h"
 #include "engine/nn/layers.h"
 #include "engine/nn/module.h"
+#include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
@@ -89,28 +90,54 @@ TEST(QuantizeInTraining, layers_compute_on_as_few_values_as_was_asked) {
   }
 }
 
-TEST(QuantizeInTraining, so_do_convolutions_over_a_line) {
-  const ModelSpec spec = Chain("line", {2})
+/// What the layer "conv" of a model reads while it trains on grids of 3 bits, and the grid that it has of its input.
+void expect_few_values_into(const char* type, const std::vector<I>& sizes, const std::vector<I>& kernel) {
+  SCOPED_TRACE(type);
+  const ModelSpec spec = Chain("net", {2})
                              .add("wide", "Linear", {{"out_features", I{24}}})
-                             .add("line", "Reshape", {{"shape", std::vector<I>{3, 8}}})
-                             .add("conv", "Conv1d", {{"out_channels", I{4}}, {"kernel_size", std::vector<I>{3}}})
+                             .add("sized", "Reshape", {{"shape", sizes}})
+                             .add("conv", type, {{"out_channels", I{4}}, {"kernel_size", kernel}})
                              .add("flat", "Flatten")
                              .add("head", "Linear", {{"out_features", I{2}}})
                              .done();
   TrainingSession s(spec, quantized("weight_bits=2 activation_bits=3 after=1 layers=conv"));
   run(s, 3);
   std::set<float> read;
+  nn::Module* conv = nullptr;
   for (auto& [path, layer] : s.model().named_modules())
-    if (path == "conv")
-      layer->add_forward_hook([&](nn::Module&, std::span<const Tensor> in, Tensor&) {
-        for (float v : floats(in[0])) read.insert(v);
-      });
+    if (path == "conv") conv = layer;
+  ASSERT_NE(conv, nullptr);
+  conv->add_forward_hook([&](nn::Module&, std::span<const Tensor> in, Tensor&) {
+    for (float v : floats(in[0])) read.insert(v);
+  });
   run(s, 1);
   EXPECT_GT(read.size(), 2u);
   EXPECT_LE(read.size(), 8u);
   const auto* grids = s.listed_callbacks().at(0)->trained_grids();
   ASSERT_NE(grids, nullptr);
   EXPECT_EQ(grids->inputs.count("conv"), 1u);
+  // One element of the input shows the weights that it is multiplied by: of 2 bits, four values a channel.
+  s.model().train(false);
+  const NoGrad off;
+  std::vector<I> all{1};
+  all.insert(all.end(), sizes.begin(), sizes.end());
+  const Tensor nothing = zeros(Shape(all)), one = zeros(Shape(all));
+  const auto [lo, hi] = grids->inputs.at("conv");
+  const formats::QuantGrid grid = formats::asymmetric_grid(lo, hi, 3);
+  one.data<float>()[0] = grid.value(grid.hi);
+  const std::vector<float> with = floats((*conv)(one)), without = floats((*conv)(nothing));
+  const formats::QuantizedWeight q = formats::quantize_channels(detach(conv->own("weight")), 0, 2);
+  const I taps = q.values.numel() / 4, places = static_cast<I>(with.size()) / 4;
+  for (I o = 0; o < 4; ++o) {
+    const double weight = q.values.data<int8_t>()[o * taps] * static_cast<double>(q.scale.data<float>()[o]);
+    const auto at = static_cast<size_t>(o * places);
+    EXPECT_NEAR(with[at] - without[at], weight * one.data<float>()[0], 1e-5);
+  }
+}
+
+TEST(QuantizeInTraining, so_do_convolutions_over_a_line_and_in_a_volume) {
+  expect_few_values_into("Conv1d", {3, 8}, {3});
+  expect_few_values_into("Conv3d", {1, 4, 3, 2}, {2, 2, 2});
 }
 
 TEST(QuantizeInTraining, ranges_are_an_average_over_the_steps) {

@@ -1,9 +1,11 @@
 // An exported model is the trained model, in the eyes of ONNX's own checker and of ONNX Runtime.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "engine/formats/npy.h"
 #include "engine/ops/create.h"
@@ -107,6 +109,93 @@ TEST(OnnxJourney, padded_sequences) {
     const Outcome judged = run({python(), folder / "judge.py", model, folder / "x.npy", out + "/output_0.npy"});
     ASSERT_EQ(judged.status, 0) << judged.err;
     EXPECT_LE(std::stod(judged.out), 1e-5) << "relative difference to ONNX Runtime";
+  }
+}
+
+// Runs the model in ONNX Runtime on saved inputs of several sizes, and prints each largest difference to what was
+// saved.
+constexpr const char* kSizesJudge = R"py(
+import sys, numpy, onnx, onnxruntime
+onnx.checker.check_model(sys.argv[1], full_check=True)
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+for given, expected in zip(sys.argv[2::2], sys.argv[3::2]):
+    expected = numpy.load(expected)
+    out = session.run(None, {session.get_inputs()[0].name: numpy.load(given)})[0]
+    assert out.shape == expected.shape, (out.shape, expected.shape)
+    print(float(numpy.abs(out - expected).max() / numpy.abs(expected).max()))
+)py";
+
+/// What ONNX Runtime makes of a model is what `tenon exec` does, at inputs of these sizes, drawn by numpy.
+void judge_sizes(const Folder& folder, const std::string& model, const std::vector<std::string>& drawn) {
+  std::ofstream(folder / "sizes.py") << kSizesJudge;
+  std::vector<std::string> judged{python(), folder / "sizes.py", model};
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const std::string x = folder / ("x" + std::to_string(i) + ".npy"), out = folder / ("out" + std::to_string(i));
+    const Outcome made =
+        run({python(), "-c",
+             "import numpy, sys; g = numpy.random.default_rng(1); numpy.save(sys.argv[1], " + drawn[i] + ")", x});
+    ASSERT_EQ(made.status, 0) << made.err;
+    const Outcome ours = tenon({"exec", model, "--input", x, "--output", out});
+    ASSERT_EQ(ours.status, 0) << ours.err;
+    judged.insert(judged.end(), {x, out + "/output_0.npy"});
+  }
+  const Outcome o = run(judged);
+  ASSERT_EQ(o.status, 0) << o.err;
+  std::istringstream lines(o.out);
+  size_t count = 0;
+  for (double far; lines >> far; ++count) EXPECT_LE(far, 1e-5) << drawn[count];
+  EXPECT_EQ(count, drawn.size());
+}
+
+TEST(OnnxJourney, a_text_model_of_any_length) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", model = folder / "m.onnx", text = folder / "t.txt";
+  std::ofstream letters(text);
+  for (int i = 0; i < 2000; ++i) letters << (i % 7 ? "the quick brown fox " : "jumps over it\n");
+  letters.close();
+  ASSERT_EQ(tenon({"new", project, "--template", "byte-lstm", "--data", text, "--set", "eval_every=0", "--set",
+                   "data.context=12", "--set", "data.test_samples=8", "--set", "data.batch_size=4"})
+                .status,
+            0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "5"}).status, 0);
+  const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", model, "--verify"});
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  const Outcome back = tenon({"new", folder / "back.tenon", "--from", model, "--shape", "12"});
+  ASSERT_EQ(back.status, 0) << back.err;
+  const ModelSpec made = projects::Project::open(folder / "back.tenon", true)->model();
+  EXPECT_EQ(std::ranges::count_if(made.layers, [](const LayerSpec& l) { return l.type == "LSTM"; }), 1);
+  if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
+  judge_sizes(folder, model, {"g.integers(0, 16, (3, 12))", "g.integers(0, 16, (1, 1))", "g.integers(0, 16, (5, 40))"});
+}
+
+TEST(OnnxJourney, stacked_recurrent_layers_of_any_length) {
+  if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
+  for (const std::string type : {"LSTM", "GRU", "RNN"}) {
+    SCOPED_TRACE(type);
+    Folder folder;
+    const std::string project = folder / "p.tenon", model = folder / "m.onnx";
+    const Tensor x = zeros({24, 6, 3}), y = zeros({24}, DType::i64);
+    for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = static_cast<float>(std::sin(7 * i));
+    for (int64_t i = 0; i < 24; ++i) y.data<int64_t>()[i] = i % 2;
+    formats::save_npy(folder / "x.npy", x);
+    formats::save_npy(folder / "y.npy", y);
+    ModelSpec spec;
+    spec.name = "stacked";
+    const Attr hidden{"hidden_size", int64_t{5}}, both{"bidirectional", true}, two{"num_layers", int64_t{2}};
+    spec.layers = {{"input", "Input", {{"shape", std::vector<int64_t>{6, 3}}}},
+                   {"first", type, {hidden, both, two}},
+                   {"last", type, {hidden, both, {"output", std::string("last")}}},
+                   {"head", "Linear", {{"out_features", int64_t{2}}}},
+                   {"output", "Output", {}}};
+    spec.wires = {{"input", 0, "first", 0}, {"first", 0, "last", 0}, {"last", 0, "head", 0}, {"head", 0, "output", 0}};
+    projects::Project::create(project, spec,
+                              {{"data", {{"dataset", "npy"}, {"dir", folder.path()}, {"batch_size", 8}}}});
+    ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "5"}).status, 0);
+    const Outcome exported = tenon({"export", project, "r", "--format", "onnx", "-o", model, "--verify"});
+    ASSERT_EQ(exported.status, 0) << exported.err;
+    judge_sizes(folder, model,
+                {"g.standard_normal((4, 6, 3)).astype('float32')", "g.standard_normal((1, 1, 3)).astype('float32')",
+                 "g.standard_normal((9, 17, 3)).astype('float32')"});
   }
 }
 

@@ -205,6 +205,60 @@ TEST(QuantizeJourney, a_text_model) {
   judge_forms(folder, forms, "g.integers(0, 16, (3, 128))", false);
 }
 
+// Runs a program of torch.export on a saved input, prints the largest difference to a saved output, relative to the
+// largest value, and the dtypes that what it holds has.
+constexpr const char* kProgramJudge = R"py(
+import sys, numpy, torch
+program = torch.export.load(sys.argv[1])
+out = program.module()(torch.from_numpy(numpy.load(sys.argv[2]))).detach().numpy()
+expected = numpy.load(sys.argv[3])
+assert out.shape == expected.shape, (out.shape, expected.shape)
+print(float(numpy.abs(out - expected).max() / numpy.abs(expected).max()))
+held = list(program.constants.values()) + list(program.state_dict.values())
+print(sum(t.numel() for t in held if t.dtype in (torch.int8, torch.uint8)),
+      sum(t.numel() for t in held if t.is_floating_point()))
+)py";
+
+// The program that PyTorch runs gives what the ONNX file of the same precision gives here.
+TEST(QuantizeJourney, a_program_of_torch_export) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", x = folder / "x.npy";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "300"}).status, 0);
+  EXPECT_EQ(
+      tenon({"export", project, "r", "--format", "pt2", "-o", folder / "d.pt2", "--quantize", "int8-dynamic"}).status,
+      2)
+      << "PyTorch has no operator for it";
+  const bool torch = !python().empty() && run({python(), "-c", "import torch"}).status == 0;
+  for (const std::string form : {"int8-static", "int8-weights", "int4-weights"}) {
+    SCOPED_TRACE(form);
+    const std::string program = folder / (form + ".pt2"), model = folder / (form + ".onnx"), out = folder / form;
+    const Outcome exported =
+        tenon({"export", project, "r", "--format", "pt2", "-o", program, "--quantize", form, "--verify", "--json"});
+    ASSERT_EQ(exported.status, 0) << exported.err;
+    EXPECT_EQ(exported.json().at(0).at("format"), "pt2");
+    EXPECT_EQ(exported.json().at(0).at("verified"), true);
+    ASSERT_EQ(tenon({"export", project, "r", "-o", model, "--quantize", form}).status, 0);
+    if (!torch) continue;
+    ASSERT_EQ(run({python(), "-c",
+                   "import numpy, sys; numpy.save(sys.argv[1], "
+                   "numpy.random.default_rng(1).standard_normal((64, 2)).astype('float32'))",
+                   x})
+                  .status,
+              0);
+    ASSERT_EQ(tenon({"exec", model, "--no-integer", "--input", x, "--output", out}).status, 0);
+    std::ofstream(folder / "judge.py") << kProgramJudge;
+    const Outcome judged = run({python(), folder / "judge.py", program, x, out + "/output_0.npy"});
+    ASSERT_EQ(judged.status, 0) << judged.err;
+    std::istringstream words(judged.out);
+    double far = 1, whole = 0, floats = 0;
+    words >> far >> whole >> floats;
+    EXPECT_LE(far, 1e-5);
+    EXPECT_GT(whole, floats) << "the weights are integers";
+  }
+  if (!torch) GTEST_SKIP() << "PyTorch is not there";
+}
+
 TEST(QuantizeJourney, words_and_budgets_of_the_command) {
   Folder folder;
   const std::string project = folder / "p.tenon", model = folder / "m.onnx";

@@ -35,7 +35,7 @@ std::optional<formats::OnnxModel> graph_of(nn::Module& module, const std::vector
                                   return std::vector<Tensor>{module(all)};
                                 },
                                 given, named),
-                            "layer");
+                            "layer", {.recurrence = formats::Recurrence::steps});
   } catch (const Error&) {  // LayersOnnx tells of those
     return {};
   }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/formats/aten/rule.h"
+#include "engine/formats/onnx/gate_order.h"
 #include "engine/ops/create.h"
 #include "engine/ops/join.h"
 #include "engine/ops/view.h"
@@ -43,16 +44,9 @@ TENON_ATEN(scaled_dot_product_attention) {
   c.result(c.add("MatMul", {c.add("Softmax", {y}, {{"axis", int64_t{-1}}}), c.in("value")}));
 }
 
-/// Rows of the gates in the order that ONNX has them in.
-Tensor gates_in_order(const Tensor& t, const std::vector<int64_t>& order) {
-  const auto gates = static_cast<int64_t>(order.size());
-  if (t.ndim() < 1 || t.size(0) % gates) throw Error("a weight whose rows are not of its gates");
-  std::vector<Tensor> rows;
-  for (int64_t g : order) rows.push_back(narrow(t, 0, g * (t.size(0) / gates), t.size(0) / gates));
-  return cat(rows, 0);
-}
-/// `order`: which gate of PyTorch comes where. Layers of any number, of one direction or two.
-void recurrent(AtenCall& c, const char* type, const std::vector<int64_t>& order) {
+/// Layers of any number, of one direction or two.
+void recurrent(AtenCall& c, const char* type) {
+  const std::vector<int64_t>& order = onnx_gates(type);
   const bool cells = order.size() == 4, biases = c.truth("has_biases"), both = c.truth("bidirectional");
   const bool first = c.truth("batch_first");
   const int64_t layers = c.integer("num_layers"), ways = both ? 2 : 1;
@@ -108,8 +102,8 @@ void recurrent(AtenCall& c, const char* type, const std::vector<int64_t>& order)
   for (size_t k = 0; k < ends.size(); ++k)
     c.result(ends[k].size() == 1 ? ends[k][0] : c.add("Concat", ends[k], {{"axis", int64_t{0}}}), k + 1);
 }
-TENON_ATEN(lstm) { recurrent(c, "LSTM", {0, 3, 1, 2}); }
-TENON_ATEN(gru) { recurrent(c, "GRU", {1, 0, 2}); }
+TENON_ATEN(lstm) { recurrent(c, "LSTM"); }
+TENON_ATEN(gru) { recurrent(c, "GRU"); }
 
 }  // namespace
 }  // namespace tenon::formats

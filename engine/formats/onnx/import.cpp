@@ -174,8 +174,8 @@ Importer::Value Importer::add(const std::string& type, std::vector<Attr> attrs, 
   std::vector<Meta> metas;
   std::vector<Tensor> in;
   for (const Value& v : from) {
-    if (!v.dynamic()) throw Error("a constant where a layer's result is wanted");
-    metas.push_back(v.tensor.meta());
+    if (v.tensor && !v.dynamic()) throw Error("a constant where a layer's result is wanted");
+    metas.push_back(v.tensor ? v.tensor.meta() : Meta{});
     in.push_back(v.tensor);
   }
   if (const LayerInfo* info = find_layer_type(type)) {  // the inputs that may be left out
@@ -185,7 +185,7 @@ Importer::Value Importer::add(const std::string& type, std::vector<Attr> attrs, 
   NoGrad off;
   Value out{(*make_layer(layer, metas, {DeviceType::meta}))(in), layer.name};
   for (size_t port = 0; port < from.size(); ++port)
-    model_.wires.push_back({from[port].layer, 0, layer.name, static_cast<int>(port)});
+    if (from[port].tensor) model_.wires.push_back({from[port].layer, 0, layer.name, static_cast<int>(port)});
   names_.insert(layer.name);
   model_.layers.push_back(std::move(layer));
   for (Weight& w : weights) give(out.layer, std::move(w));
@@ -266,9 +266,14 @@ void Importer::as_op() {
     Tensor to = contiguous(cast(in(1).tensor, DType::i64));
     to = view_of(to, to.layout());
     Tensor changed = empty(to.size(), DType::i64);
-    std::copy_n(to.data<int64_t>(), to.numel(), changed.data<int64_t>());
-    if (to.numel() > 0 && to.data<int64_t>()[0] == batch_ && in(0).shape().n > 0 && in(0).shape()[0] == batch_)
-      changed.data<int64_t>()[0] = node_->op_type == "Expand" ? 1 : 0;
+    int64_t* sizes = changed.data<int64_t>();
+    std::copy_n(to.data<int64_t>(), to.numel(), sizes);
+    const Shape& from = in(0).shape();
+    if (to.numel() > 0 && sizes[0] == batch_ && from.n > 0 && from[0] == batch_)
+      sizes[0] = node_->op_type == "Expand" ? 1 : 0;
+    else if (to.numel() > 0 && sizes[0] == batch_ && from.n > 0 && from[0] % batch_ == 0 &&
+             node_->op_type == "Reshape" && std::count(sizes, sizes + to.numel(), -1) == 0)
+      sizes[0] = -1;  // rows of all samples below each other, that become samples again
     op.inputs[1].value = changed;
   }
   for (size_t k = 0; k < node_->outputs.size(); ++k) {

@@ -37,6 +37,9 @@ inline bool as_it_is(Importer& m) {
 inline bool near(std::optional<double> x, double y) {
   return x && std::abs(*x - y) <= 1e-4 * std::max(1.0, std::abs(y));
 }
+/// Of nodes that read what a recurrent layer makes: where they take the axis of directions away, its layer's own output
+/// is their result. False where the node is none of those.
+bool read_in_one_row(Importer& m);
 inline int64_t wrapped(int64_t axis, int axes) { return axis < 0 ? axis + axes : axis; }
 inline Tensor flat(const Tensor& t) { return reshape(contiguous(t), {t.numel()}); }
 inline const char* by_axes(const std::vector<const char*>& types, int axes) {

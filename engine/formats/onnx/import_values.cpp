@@ -158,6 +158,7 @@ TENON_IMPORT(Flatten) {
   return wrapped(m.node().integer("axis", 1), m.in(0).shape().n) == 1 && one_layer(m, "Flatten");
 }
 TENON_IMPORT(Reshape) {
+  if (read_in_one_row(m)) return true;
   if (!m.dynamic(0)) return false;
   const Shape& from = m.in(0).shape();
   Ints to = m.list(1, "shape");
@@ -171,6 +172,7 @@ TENON_IMPORT(Reshape) {
   return reshaped(m, Shape(to));
 }
 TENON_IMPORT(Squeeze) {
+  if (read_in_one_row(m)) return true;
   const Shape& from = m.in(0).shape();
   Ints axes = m.list(1, "axes");
   Shape to;
@@ -192,6 +194,7 @@ TENON_IMPORT(Unsqueeze) {
   return m.dynamic(0) && reshaped(m, to);
 }
 TENON_IMPORT(Transpose) {
+  if (read_in_one_row(m)) return true;
   Ints perm = m.node().integers("perm");
   if (perm.empty())
     for (int i = m.in(0).shape().n; i-- > 0;) perm.push_back(i);
@@ -267,6 +270,7 @@ TENON_IMPORT(Split) {
   return true;
 }
 TENON_IMPORT(Gather) {
+  if (read_in_one_row(m)) return true;
   const int64_t axis = m.node().integer("axis", 0);
   if (m.constant(0) && m.dynamic(1) && axis == 0 && m.in(0).shape().n == 2 && is_floating(m.in(0).tensor.dtype())) {
     const Tensor& table = m.in(0).tensor;

@@ -56,13 +56,21 @@ class Importer {
   int readers(const std::string& value) const;
   LayerSpec* made_layer(const std::string& name) { return model_.find(name); }
 
-  /// A layer behind those of `from`. Throws Error where it does not fit what arrives.
+  /// A layer behind those of `from`; a port is left open where a value there is empty. Throws Error where it does not
+  /// fit what arrives.
   Value add(const std::string& type, std::vector<Attr> attrs, const std::vector<Value>& from,
             std::vector<Weight> weights = {});
   /// Further weights of a layer that was made.
   void give(const std::string& layer, Weight weight);
   /// The node's k-th output. `like` another value: the node changes nothing.
   void result(Value v, size_t k = 0);
+  /// What the layer of a recurrent node gives: the directions beside each other, where the node's output has an axis of
+  /// them. Null: the value is no such output.
+  void set_in_one_row(const std::string& value, Value v) { in_one_row_[value] = std::move(v); }
+  const Value* in_one_row(const std::string& value) const {
+    const auto at = in_one_row_.find(value);
+    return at == in_one_row_.end() ? nullptr : &at->second;
+  }
   void note(const std::string& sentence);
   /// A number of 16 bits was met, which the layers hold in 32.
   void widen();
@@ -87,7 +95,7 @@ class Importer {
   std::vector<std::string> given_;
   std::vector<std::pair<std::string, int>> numbered_;
   std::vector<std::string> notes_;
-  std::unordered_map<std::string, Value> values_;
+  std::unordered_map<std::string, Value> values_, in_one_row_;
   std::unordered_map<std::string, const OnnxNode*> makers_;
   std::unordered_map<std::string, int> readers_;
   std::map<std::string, Missing> missing_;  ///< by operator

@@ -9,6 +9,7 @@
 #include "engine/kernels/pool.h"
 #include "engine/kernels/u8_values.h"
 #include "engine/ops/dense.h"
+#include "engine/ops/join.h"
 #include "engine/ops/view.h"
 
 namespace tenon::formats {
@@ -105,22 +106,100 @@ OnnxOperator integer_sum(const IntegerSum& sum) {
   };
 }
 
-OnnxOperator integer_max_pool() {
-  return [](const OnnxCall& c) -> Items {
-    const Tensor& given = u8_input(c);
-    const Windows at(c, given.size());
-    if (at.axes() != 2 || given.ndim() != 4) throw OnnxUnsupported("integers are pooled over two axes alone");
-    Shape reached = given.size();
-    for (size_t i = 0; i < 2; ++i) reached[static_cast<int>(i) + 2] += at.extra[i];
-    const kernels::ConvSizes s = conv_sizes(at, reached);
-    const Tensor x = ops::dense_nhwc(given);
-    Tensor y = empty_strided(Layout::channels_last({s.n, x.size(1), s.oh, s.ow}), DType::u8);
-    if (y.numel())
-      kernels::max_pool2d_u8({s.n, x.size(1), x.size(2), x.size(3), s.oh, s.ow, at.kernel[0], at.kernel[1],
-                              at.stride[0], at.stride[1], s.top, s.left, at.dilation[0], at.dilation[1]},
-                             x.data<uint8_t>(), y.data<uint8_t>());
+OnnxOperator integer_join(const std::vector<U8Grid>& from, const U8Grid& to) {
+  return [from, to](const OnnxCall& c) -> Items {
+    std::vector<Tensor> parts;
+    for (size_t i = 0; i < from.size(); ++i) {
+      const Tensor x = without_gaps(u8_input(c, i));
+      parts.push_back(from[i] == to ? x : alike(x, DType::u8));
+      if (!(from[i] == to) && x.numel())
+        kernels::requantize_u8({x.data<uint8_t>(), from[i].scale, from[i].zero}, x.numel(), to.scale, to.zero,
+                               parts.back().data<uint8_t>());
+    }
+    const int64_t axis = c.node.integer("axis", 0);
+    return {cat(parts, static_cast<int>(axis < 0 ? axis + parts[0].ndim() : axis))};
+  };
+}
+
+namespace {
+
+/// Windows over a picture as its kernel wants them; a line is a picture of one row, slices of a volume are pictures.
+struct PooledPicture {
+  Tensor x;  ///< NHWC
+  kernels::PoolShape shape;
+  int axes;
+  int64_t slices = 1;  ///< of a volume
+  PooledPicture(const OnnxCall& c, bool all) {
+    Tensor given = u8_input(c);
+    axes = given.ndim() - 2;
+    if (axes < 1 || axes > 3 || (axes == 3 && all)) throw OnnxUnsupported("integers are pooled over two axes at most");
+    const Shape size = given.size();
+    if (axes == 1) given = unsqueeze(given, 2);
+    if (axes == 3) {
+      slices = size[2];
+      given = reshape(permute(given, {0, 2, 1, 3, 4}), {size[0] * slices, size[1], size[3], size[4]});
+    }
+    x = ops::dense_nhwc(given);
+    const int64_t n = x.size(0), h = x.size(2), w = x.size(3);
+    if (all) {
+      shape = {n, x.size(1), h, w, 1, 1, h, w, 1, 1, 0, 0, 1, 1};
+      return;
+    }
+    const Windows at(c, size);
+    const auto last = [](const std::vector<int64_t>& v) { return v.back(); };
+    const auto row = [&](const std::vector<int64_t>& v, int64_t one) { return axes == 1 ? one : v[v.size() - 2]; };
+    const auto out = [&](int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t around) {
+      const int64_t room = in + around - (dilation * (kernel - 1) + 1);
+      if (room < 0) throw Error(fmt::format("a window does not fit an input of {}", to_string(size)));
+      return room / stride + 1;
+    };
+    shape = {
+        n,
+        x.size(1),
+        h,
+        w,
+        out(h, row(at.kernel, 1), row(at.stride, 1), row(at.dilation, 1),
+            row(at.before, 0) + row(at.after, 0) + row(at.extra, 0)),
+        out(w, last(at.kernel), last(at.stride), last(at.dilation), last(at.before) + last(at.after) + last(at.extra)),
+        row(at.kernel, 1),
+        last(at.kernel),
+        row(at.stride, 1),
+        last(at.stride),
+        row(at.before, 0),
+        last(at.before),
+        row(at.dilation, 1),
+        last(at.dilation)};
+  }
+  template <class Kernel>
+  Tensor pooled(const Kernel& kernel) const {
+    const Tensor y = empty_strided(Layout::channels_last({shape.n, shape.c, shape.oh, shape.ow}), DType::u8);
+    if (y.numel()) kernel(shape, x.data<uint8_t>(), y.data<uint8_t>());
+    if (axes == 1) return squeeze(y, 2);
+    if (axes == 2) return y;
+    return permute(reshape(y, {shape.n / slices, slices, shape.c, shape.oh, shape.ow}), {0, 2, 1, 3, 4});
+  }
+};
+
+}  // namespace
+
+OnnxOperator integer_average(const U8Grid& from, const U8Grid& to, AveragedOver over, int axes) {
+  return [from, to, over, axes](const OnnxCall& c) -> Items {
+    const bool all = over != AveragedOver::windows;
+    if (all && c.input(0).ndim() != axes + 2)
+      throw OnnxUnsupported(
+          fmt::format("an average over {} axes of an input of size {}", axes, to_string(c.input(0).size())));
+    const bool padding = !all && c.node.integer("count_include_pad", 0) != 0;
+    Tensor y = PooledPicture(c, all).pooled([&](const kernels::PoolShape& s, const uint8_t* x, uint8_t* q) {
+      kernels::average_u8(s, {x, from.scale, from.zero}, padding, to.scale, to.zero, q);
+    });
+    if (over == AveragedOver::all_and_drops_them)
+      for (int i = 0; i < axes; ++i) y = squeeze(y, 2);
     return {y};
   };
+}
+
+OnnxOperator integer_max_pool() {
+  return [](const OnnxCall& c) -> Items { return {PooledPicture(c, false).pooled(kernels::max_pool2d_u8)}; };
 }
 
 OnnxOperator to_u8(const U8Grid& grid) {

@@ -37,7 +37,14 @@ OnnxOperator integer_conv(const OnnxNode& node, const IntegerLayer& layer);
 OnnxOperator integer_product(const IntegerLayer& layer);
 /// An Add; inputs of different sizes are broadcast.
 OnnxOperator integer_sum(const IntegerSum& sum);
-/// A MaxPool of u8, by the attributes of its node.
+/// A Concat of values of several grids, as u8 of one.
+OnnxOperator integer_join(const std::vector<U8Grid>& from, const U8Grid& to);
+/// Which axes an average is of: windows of an AveragePool, or all that lie behind the channels.
+enum class AveragedOver : uint8_t { windows, all, all_and_drops_them };
+/// An AveragePool, a GlobalAveragePool or a ReduceMean: sums of integers, rounded once. `axes`: of the input, behind
+/// the channels.
+OnnxOperator integer_average(const U8Grid& from, const U8Grid& to, AveragedOver over, int axes);
+/// A MaxPool of u8 by the attributes of its node, over one axis or two, or three of which the first stays as it is.
 OnnxOperator integer_max_pool();
 OnnxOperator to_u8(const U8Grid& grid);
 OnnxOperator from_u8(const U8Grid& grid);

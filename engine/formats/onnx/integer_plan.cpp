@@ -38,13 +38,15 @@ class IntegerPlanner {
       std::optional<OnnxNode> n = integer_layer(i);
       p.integer += n.has_value();
       if (!n && (n = integer_sum_of(i))) ++p.sums;
+      if (!n && (n = integer_join_of(i))) ++p.joins;
+      if (!n && (n = integer_average_of(i))) ++p.averages;
       if (!n) n = passed_on(i);
       if (!n) n = between(i);
       made.push_back(n ? std::move(*n) : g_.nodes[i]);
     }
     if (p.integer == 0) {
       p.model = model_;
-      p.sums = 0;
+      p.sums = p.joins = p.averages = 0;
       return p;
     }
     drop_unread(p.model.graph);
@@ -213,6 +215,73 @@ class IntegerPlanner {
     n.compiled = integer_sum({a->grid, b->grid, *to, relu >= 0});
     return n;
   }
+  /// The grid that a value goes to, and nowhere else; `by` is the node that quantizes it.
+  std::optional<U8Grid> rounded_to(const std::string& value, int& by) const {
+    by = sole_reader(value, "QuantizeLinear");
+    return by < 0 ? std::nullopt : grid_of(g_.nodes[static_cast<size_t>(by)]);
+  }
+  std::optional<OnnxNode> integer_join_of(size_t at) {
+    OnnxNode n = g_.nodes[at];
+    if (!n.domain.empty() || n.op_type != "Concat" || n.inputs.empty()) return {};
+    std::vector<U8Grid> from;
+    for (std::string& in : n.inputs) {
+      const auto x = integers_of(in);
+      if (!x) return {};
+      from.push_back(x->grid);
+      in = x->name;
+    }
+    int q = -1;
+    const auto to = rounded_to(n.outputs[0], q);
+    if (!to) return {};
+    take_in(n, q);
+    n.compiled = integer_join(from, *to);
+    return n;
+  }
+  /// What an average is of, where all of its windows, or the axes behind the channels of a line or a picture, are.
+  std::optional<AveragedOver> averaged_over(const OnnxNode& n, int& axes) const {
+    if (!n.domain.empty()) return {};
+    if (n.op_type == "AveragePool")
+      return pools_u8(n) && !n.integer("ceil_mode", 0) ? std::optional(AveragedOver::windows) : std::nullopt;
+    // The grid is of a value that a convolution made, or what follows one: its axes are as many as that one's.
+    axes = spatial_axes(n.inputs[0]);
+    if (axes < 1 || axes > 2) return {};
+    if (n.op_type == "GlobalAveragePool") return AveragedOver::all;
+    const auto of = n.integers("axes");
+    const bool all = axes == 1 ? of == std::vector<int64_t>{2} : of == std::vector<int64_t>{2, 3};
+    if (n.op_type != "ReduceMean" || n.inputs.size() > 1 || !all) return {};
+    return n.integer("keepdims", 1) ? AveragedOver::all : AveragedOver::all_and_drops_them;
+  }
+  /// Axes behind the channels of a value that comes from a convolution; 0 where that is not seen.
+  int spatial_axes(const std::string& value) const {
+    std::string at = value;
+    for (int by = flow_.maker(at); by >= 0; by = flow_.maker(at)) {
+      const OnnxNode& n = g_.nodes[static_cast<size_t>(by)];
+      if (n.domain.empty() && n.op_type == "Conv") {
+        const Tensor* w = n.inputs.size() > 1 ? weight_values(n.inputs[1]) : nullptr;
+        return w ? w->ndim() - 2 : 0;
+      }
+      const bool keeps = n.domain.empty() &&
+                         (n.op_type == "Relu" || n.op_type == "QuantizeLinear" || n.op_type == "Add" ||
+                          n.op_type == "DequantizeLinear" || n.op_type == "MaxPool" || n.op_type == "AveragePool" ||
+                          n.op_type == "Concat" || n.op_type == "Identity" || n.op_type == "Clip");
+      if (!keeps || n.inputs.empty()) return 0;
+      at = n.inputs[0];
+    }
+    return 0;
+  }
+  std::optional<OnnxNode> integer_average_of(size_t at) {
+    OnnxNode n = g_.nodes[at];
+    if (n.inputs.empty()) return {};
+    const auto x = integers_of(n.inputs[0]);
+    int axes = 0, q = -1;
+    const auto over = x ? averaged_over(n, axes) : std::nullopt;
+    const auto to = over ? rounded_to(n.outputs[0], q) : std::nullopt;
+    if (!to) return {};
+    take_in(n, q);
+    n.inputs = {x->name};
+    n.compiled = integer_average(x->grid, *to, *over, axes);
+    return n;
+  }
   /// A node behind it becomes part of it.
   void take_in(OnnxNode& n, int behind) {
     gone_.insert(static_cast<size_t>(behind));
@@ -223,10 +292,17 @@ class IntegerPlanner {
   bool passes_u8(size_t at) const {
     const OnnxNode& n = g_.nodes[at];
     if (!flow_.passes_on(at)) return false;
-    if (n.op_type != "MaxPool") return true;
-    const auto pads = n.integers("pads");
-    return n.integers("kernel_shape").size() == 2 &&
-           std::none_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; });
+    return n.op_type != "MaxPool" || pools_u8(n);
+  }
+  /// Over a line, a picture, or a volume's slices one by one.
+  static bool pools_u8(const OnnxNode& n) {
+    const auto pads = n.integers("pads"), kernel = n.integers("kernel_shape");
+    if (kernel.empty() || kernel.size() > 3 || std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; }))
+      return false;
+    if (kernel.size() < 3) return true;
+    const auto stride = n.integers("strides", {1, 1, 1});
+    const bool unpadded = pads.empty() || (pads.size() == 6 && pads[0] == 0 && pads[3] == 0);
+    return kernel[0] == 1 && stride.at(0) == 1 && unpadded && n.text("auto_pad", "NOTSET") == "NOTSET";
   }
   /// Whether a value goes, through nodes that pass it on, to nothing but a QuantizeLinear of that grid.
   bool ends_in(const U8Grid& grid, const std::string& value) const {
@@ -292,9 +368,13 @@ class IntegerPlanner {
 }  // namespace
 
 std::string IntegerPlan::text() const {
-  if (integer)
-    return fmt::format("integer nodes: {} of {}{}", integer, weighted,
-                       sums ? fmt::format(" and {} sum{}", sums, sums == 1 ? "" : "s") : "");
+  if (integer) {
+    std::string others;
+    for (const auto& [count, what] : {std::pair(sums, "sum"), {joins, "join"}, {averages, "average"}})
+      if (count)
+        others += fmt::format("{}{} {}{}", others.empty() ? " and " : ", ", count, what, count == 1 ? "" : "s");
+    return fmt::format("integer nodes: {} of {}{}", integer, weighted, others);
+  }
   return fmt::format("integer nodes: none of {}, {}", weighted, why);
 }
 

@@ -152,12 +152,14 @@ void Quantizer::take_trained_grids() {
 std::vector<std::string> Quantizer::activations() const {
   if (how_.precision != Precision::int8_static || how_.trained) return {};
   const ValueFlow flow(model_.graph);
-  std::set<std::string> all;
+  std::set<std::string> all, read;
   for (const WeightedNode& w : nodes_) {
     if (!w.integer) continue;
-    all.insert(flow.root(model_.graph.nodes[w.node].inputs[0]));
+    read.insert(flow.root(model_.graph.nodes[w.node].inputs[0]));
     if (const std::string made = quantized_output(model_.graph, flow, w); !made.empty()) all.insert(made);
   }
+  for (const CarriedNode& c : carried_nodes(model_.graph, flow, all, read)) all.insert(c.made);
+  all.insert(read.begin(), read.end());
   return {all.begin(), all.end()};
 }
 

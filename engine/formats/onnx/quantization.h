@@ -15,7 +15,8 @@ namespace tenon::formats {
 // Post-training quantization: weights become integers, and with them, as the precision says, what the nodes read.
 //   int8_static   Activations are u8 on grids that calibration found, weights i8, biases i32, written as QuantizeLinear
 //                 and DequantizeLinear round nodes that stay what they are (QDQ): a runtime that knows integer kernels
-//                 fuses them, any other runs them in f32 with the same result but for rounding.
+//                 fuses them, any other runs them in f32 with the same result but for rounding. A sum, a Concat or an
+//                 average between quantized nodes has them round it, too.
 //   int8_dynamic  A batch's own range is the grid (DynamicQuantizeLinear), products are MatMulInteger and ConvInteger.
 //   int8_weights  Weights alone, i8, a grid a channel.
 //   int4_weights  Weights alone, UINT4, a grid a group of elements; opset 21. Tables, which are looked up and not

@@ -33,6 +33,19 @@ void raise_opset(OnnxModel& m) {
   m.ir_version = std::max(m.ir_version, kBlockedIr);
 }
 
+/// A value, or what a ReLU makes of it where that alone reads it; empty where it is not for the model's nodes alone.
+std::string made_behind_relu(const OnnxGraph& graph, const ValueFlow& flow, std::string made) {
+  if (const auto& readers = flow.readers(made); readers.size() == 1 && !flow.is_output(made))
+    if (const OnnxNode& next = graph.nodes[readers[0]]; next.op_type == "Relu" && next.domain.empty())
+      made = next.outputs[0];
+  return flow.is_output(made) || flow.is_read_within(made) || flow.readers(made).empty() ? std::string() : made;
+}
+bool may_be_carried(const OnnxNode& n) {
+  if (!n.domain.empty() || n.outputs.size() != 1) return false;
+  return (n.op_type == "Add" && n.inputs.size() == 2) || n.op_type == "Concat" || n.op_type == "AveragePool" ||
+         n.op_type == "GlobalAveragePool" || n.op_type == "ReduceMean";
+}
+
 /// An activation that is quantized where it is made.
 struct Quantized {
   QuantGrid grid;
@@ -89,18 +102,32 @@ class Rewriter {
 
   /// A quantized node's input is made integers at its root, and told again on the same grid where the node reads it:
   /// what passes numbers on between them changes none.
+  void read_on_grid(size_t node, const std::string& read) {
+    const std::string root = flow_.root(read);
+    size_t reader = node;
+    for (std::string at = read; at != root; at = from_.nodes[reader].inputs[0])
+      reader = static_cast<size_t>(flow_.maker(at));
+    quantized_.try_emplace(root, Quantized{grids_.at(root)}).first->second.by.insert(reader);
+    quantized_.try_emplace(read, Quantized{grids_.at(root)}).first->second.by.insert(node);
+  }
   void plan_activations() {
+    std::set<std::string> whole, read;
     for (size_t i = 0; i < chosen_.size(); ++i) {
       if (!chosen_[i] || !chosen_[i]->integer) continue;
-      const std::string root = flow_.root(from_.nodes[i].inputs[0]);
-      const std::string& read = from_.nodes[i].inputs[0];
-      size_t reader = i;
-      for (std::string at = read; at != root; at = from_.nodes[reader].inputs[0])
-        reader = static_cast<size_t>(flow_.maker(at));
-      quantized_.try_emplace(root, Quantized{grids_.at(root)}).first->second.by.insert(reader);
-      quantized_.try_emplace(read, Quantized{grids_.at(root)}).first->second.by.insert(i);
-      if (const std::string made = quantized_output(from_, flow_, *chosen_[i]); grids_.contains(made))
+      read_on_grid(i, from_.nodes[i].inputs[0]);
+      read.insert(flow_.root(from_.nodes[i].inputs[0]));
+      if (const std::string made = quantized_output(from_, flow_, *chosen_[i]); grids_.contains(made)) {
         quantized_.try_emplace(made, Quantized{grids_.at(made)}).first->second.everyone = true;
+        whole.insert(made);
+      }
+    }
+    for (const CarriedNode& c : carried_nodes(from_, flow_, whole, read)) {
+      const std::vector<std::string>& in = from_.nodes[c.node].inputs;
+      // Grids that training found are of some values alone.
+      const auto known = [&](const std::string& v) { return quantized_.contains(flow_.root(v)); };
+      if (!grids_.contains(c.made) || !std::ranges::all_of(in, known)) continue;
+      for (const std::string& v : in) read_on_grid(c.node, v);
+      quantized_.try_emplace(c.made, Quantized{grids_.at(c.made)}).first->second.everyone = true;
     }
   }
   std::string read_by(size_t node, const std::string& value) const {
@@ -289,12 +316,31 @@ class Rewriter {
 }  // namespace
 
 std::string quantized_output(const OnnxGraph& graph, const ValueFlow& flow, const WeightedNode& node) {
-  if (node.op != "Conv") return {};
-  std::string made = node.output;
-  if (const auto& readers = flow.readers(made); readers.size() == 1 && !flow.is_output(made))
-    if (const OnnxNode& next = graph.nodes[readers[0]]; next.op_type == "Relu" && next.domain.empty())
-      made = next.outputs[0];
-  return flow.is_output(made) || flow.is_read_within(made) || flow.readers(made).empty() ? std::string() : made;
+  return node.op == "Conv" ? made_behind_relu(graph, flow, node.output) : std::string();
+}
+
+std::vector<CarriedNode> carried_nodes(const OnnxGraph& graph, const ValueFlow& flow, std::set<std::string> made,
+                                       std::set<std::string> read) {
+  std::vector<CarriedNode> found, wanted;
+  made.insert(read.begin(), read.end());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const OnnxNode& n = graph.nodes[i];
+    if (!may_be_carried(n) || !std::ranges::all_of(n.inputs, [&](const std::string& in) {
+          return !in.empty() && !flow.is_constant(in) && made.contains(flow.root(in));
+        }))
+      continue;
+    const std::string what = made_behind_relu(graph, flow, n.outputs[0]);
+    if (!what.empty() && made.insert(what).second)
+      found.push_back({i, what});
+    else if (!what.empty() && read.contains(what))
+      found.push_back({i, what});
+  }
+  for (size_t k = found.size(); k-- > 0;) {
+    if (!read.contains(found[k].made)) continue;
+    for (const std::string& in : graph.nodes[found[k].node].inputs) read.insert(flow.root(in));
+    wanted.insert(wanted.begin(), found[k]);
+  }
+  return wanted;
 }
 
 OnnxModel quantized_graph(const OnnxModel& model, const std::vector<WeightedNode>& nodes, const Quantization& how,

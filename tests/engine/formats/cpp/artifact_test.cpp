@@ -412,7 +412,7 @@ TEST(Artifact, every_layer) {
                                        return std::vector<Tensor>{(*module)(all)};
                                      },
                                      given),
-                                 info.type);
+                                 info.type, {.recurrence = formats::Recurrence::steps});
     } catch (const Error&) {
       continue;  // ONNX has no words for it: LayersOnnx tells of those
     }

@@ -261,6 +261,62 @@ TEST_F(IntegerPlanTest, a_chain_stays_in_integers_through_its_pools) {
   for (int64_t i = 0; i < floats.numel(); ++i) EXPECT_NEAR(floats.data<float>()[i], ints.data<float>()[i], 0.5) << i;
 }
 
+TEST_F(IntegerPlanTest, a_line_stays_in_integers_through_its_pools) {
+  QdqChain chain(3);
+  chain.grid(0.03f, 100);
+  chain.node("Conv", chain.weights(normal_values({8, 3, 3}, 1), 0, 0.03f, true), {{"pads", Ints{1, 1}}});
+  chain.node("Relu");
+  chain.grid(0.04f, 0);
+  chain.node("MaxPool", {},
+             {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"pads", Ints{1, 0}}, {"ceil_mode", int64_t{1}}});
+  chain.grid(0.04f, 0);
+  chain.node("Conv", chain.weights(normal_values({5, 8, 3}, 2), 0, 0.04f, true));
+  chain.grid(0.3f, 120);
+  const OnnxModel m = chain.done();
+  const IntegerPlan plan = integer_plan(m);
+  std::vector<std::string> ops;
+  for (const OnnxNode& n : plan.model.graph.nodes) ops.push_back(n.op_type);
+  EXPECT_EQ(ops, (std::vector<std::string>{"QuantizeLinear", "Conv", "MaxPool", "Conv", "DequantizeLinear"}));
+  expect_within_a_step(m, normal_values({4, 3, 23}, 3), 0.6, 2, "a line");
+}
+
+// Averages and Concats of integers are those of f32 but for a rounding.
+TEST_F(IntegerPlanTest, averages_and_joins_are_those_of_f32) {
+  struct Case {
+    const char* op;
+    std::vector<OnnxAttribute> how;
+    Shape size;
+  };
+  const Case cases[] = {
+      {"GlobalAveragePool", {}, {3, 8, 7, 5}},
+      {"GlobalAveragePool", {}, {3, 8, 31}},
+      {"AveragePool", {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}, {3, 8, 8, 6}},
+      {"AveragePool", {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 0, 1}}}, {2, 8, 6, 6}},
+      {"AveragePool",
+       {{"kernel_shape", Ints{3, 2}}, {"pads", Ints{1, 1, 1, 0}}, {"count_include_pad", int64_t{1}}},
+       {2, 8, 6, 6}},
+      {"AveragePool", {{"kernel_shape", Ints{4}}, {"strides", Ints{3}}, {"pads", Ints{2, 1}}}, {2, 8, 25}},
+      {"Concat", {{"axis", int64_t{1}}}, {2, 8, 6, 6}},
+      {"Concat", {{"axis", int64_t{-1}}}, {2, 8, 25}}};
+  for (const Case& c : cases) {
+    const bool join = std::string(c.op) == "Concat", line = c.size.n == 3;
+    QdqChain chain(c.size.n);
+    chain.grid(0.03f, 100);
+    const std::string x = chain.at;
+    chain.node("Conv", chain.weights(normal_values(line ? Shape{8, 8, 1} : Shape{8, 8, 1, 1}, 1), 0, 0.03f, true));
+    chain.grid(0.1f, 128);
+    chain.node(c.op, join ? std::vector<std::string>{x} : std::vector<std::string>(), c.how);
+    const float step = 0.053f;  // no average lies halfway between two of its values
+    chain.grid(step, 128);
+    const OnnxModel m = chain.done();
+    const IntegerPlan plan = integer_plan(m);
+    EXPECT_EQ(plan.joins, join) << c.op;
+    EXPECT_EQ(plan.averages, !join) << c.op;
+    // A step of the convolution's grid is two of the last one.
+    expect_within_a_step(m, normal_values(c.size, 3), join ? 0.1 : step, 1, c.op);
+  }
+}
+
 TEST_F(IntegerPlanTest, what_others_read_is_still_made) {
   QdqChain chain(2);
   chain.grid(0.02f, 90);

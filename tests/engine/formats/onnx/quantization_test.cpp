@@ -10,8 +10,11 @@
 #include "core/state.h"
 #include "engine/formats/onnx/equal_constants.h"
 #include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/integer_plan.h"
 #include "engine/formats/onnx/quantization_damage.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/value_flow.h"
+#include "engine/kernels/int8_conv.h"
 #include "engine/model/graph_module.h"
 #include "engine/ops/create.h"
 #include "engine/ops/reduce.h"
@@ -137,6 +140,58 @@ TEST(Quantization, static_writes_pairs_round_what_is_read_and_made) {
   EXPECT_EQ(m.graph.outputs[0].name, q.model().graph.outputs[0].name);
   for (const auto& [name, t] : m.graph.initializers)
     EXPECT_TRUE(t.dtype() != DType::f32 || t.numel() <= 10) << name << ": only scales are left in f32";
+}
+
+/// Two branches that are summed, joined and averaged between convolutions.
+ModelSpec branches() {
+  Chain c("net", {3, 8, 8});
+  c.add("stem", "Conv2d", {channels(8), kThree, kPadded}).add("act", "ReLU");
+  const std::string stem = c.here;
+  c.add("one", "Conv2d", {channels(8), kThree, kPadded});
+  const std::string sum = c.join("sum", "Add", {c.here, stem}).add("act_sum", "ReLU").here;
+  c.add("two", "Conv2d", {channels(4), kThree, kPadded}).join("join", "Concat", {c.here, sum});
+  c.add("shrink", "AvgPool2d", {{"kernel_size", Ints{2, 2}}});
+  c.add("three", "Conv2d", {channels(6), kThree}).add("act_three", "ReLU");
+  return c.add("all", "AdaptiveAvgPool2d", {{"output_size", Ints{1, 1}}})
+      .add("flat", "Flatten")
+      .add("fc", "Linear", {features(10)})
+      .done();
+}
+
+TEST(Quantization, sums_joins_and_averages_between_integers_are_integers) {
+  const Tensor x = gaussian({64, 3, 8, 8}, 5);
+  const OnnxModel f32 = exported(branches(), x);
+  const Quantizer q = ready(f32, Precision::int8_static, x);
+  const OnnxModel m = wholly(q);
+  const ValueFlow flow(m.graph);
+  const auto is = [&](int node, const char* type) {
+    return node >= 0 && m.graph.nodes[static_cast<size_t>(node)].op_type == type;
+  };
+  int64_t between = 0;
+  for (const OnnxNode& n : m.graph.nodes) {
+    if (n.op_type != "Add" && n.op_type != "Concat" && n.op_type != "AveragePool" && n.op_type != "ReduceMean")
+      continue;
+    ++between;
+    for (const std::string& in : n.inputs) EXPECT_TRUE(is(flow.maker(in), "DequantizeLinear")) << n.name << " " << in;
+    std::string made = n.outputs[0];
+    if (is(static_cast<int>(flow.readers(made).at(0)), "Relu")) made = m.graph.nodes[flow.readers(made)[0]].outputs[0];
+    for (size_t reader : flow.readers(made)) EXPECT_EQ(m.graph.nodes[reader].op_type, "QuantizeLinear") << n.name;
+  }
+  EXPECT_EQ(between, 4) << "a sum, a join, and two averages";
+  EXPECT_GT(snr_of(f32, m, x), 24);
+  // What is left in f32 has none of them round it.
+  std::vector<bool> none(q.layers().size(), false);
+  EXPECT_EQ(count_of(q.quantized(none), "QuantizeLinear"), 0);
+  none[0] = true;
+  const OnnxModel first = q.quantized(none);
+  for (const OnnxNode& n : first.graph.nodes) {
+    if (n.op_type != "Concat" && n.op_type != "AveragePool") continue;
+    EXPECT_FALSE(n.inputs[0].ends_with("_dequantized")) << n.name;
+  }
+  if (!kernels::has_exact_int8()) return;
+  const IntegerPlan plan = integer_plan(m);
+  EXPECT_EQ(plan.text(), "integer nodes: 5 of 5 and 1 sum, 1 join, 2 averages");
+  EXPECT_GT(snr_of(m, plan.model, x), 24) << "a step here and there";
 }
 
 TEST(Quantization, dynamic_multiplies_integers) {
