@@ -88,7 +88,13 @@ ModelImport project_from_onnx(const std::string& path, const std::string& onnx, 
   for (const fs::path& p : {fs::path(path), weights})
     if (fs::exists(p)) throw Error::usage(p.string() + " is there already", "Choose another name for the project.");
   next();
-  const formats::OnnxModel model = formats::load_runnable(onnx);
+  std::vector<formats::InputHint> hints;
+  if (!sample.empty()) {
+    Shape size{1};
+    for (const int64_t n : sample) size.push_back(n);
+    hints.push_back({size});
+  }
+  const formats::OnnxModel model = formats::load_runnable(onnx, hints);
   next();
   formats::ImportedModel in;
   try {

@@ -55,7 +55,7 @@ TeacherFile read_teacher(Project& project, const Recipe& recipe, const Progress&
   const std::string& from = recipe.text("distill.from");
   TeacherFile t;
   try {
-    if (from.ends_with(".onnx") || from.ends_with(".pt2")) {
+    if (from.ends_with(".onnx") || from.ends_with(".pt2") || from.ends_with(".pt")) {
       t = of_model_file(from);
     } else if (const auto [file, run] = file_and_run(from); file.empty()) {
       t = of_a_run(project, run, progress);

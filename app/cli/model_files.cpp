@@ -129,9 +129,29 @@ std::vector<std::string> write_outputs(const views::ModelRun& run, const std::st
   return files;
 }
 
+/// What is said of the inputs in their order, for a model that does not know their sizes.
+std::vector<formats::InputHint> hints_of(const Args& args) {
+  std::vector<formats::InputHint> hints;
+  for (const std::string& text : args.all("--input")) {
+    const std::string file = text.substr(text.find('=') == text.npos ? 0 : text.find('=') + 1);
+    if (!file.ends_with(".npy")) return {};
+    const Tensor t = formats::load_npy(file);
+    hints.push_back({t.size(), t.dtype()});
+  }
+  for (const std::string& text : hints.empty() ? args.all("--shape") : std::vector<std::string>()) {
+    const size_t equal = text.find('=');
+    if (equal == text.npos) return {};
+    Shape size;
+    for (const int64_t n : formats::input_shape({.name = text.substr(0, equal)}, text.substr(equal + 1)))
+      size.push_back(n);
+    hints.push_back({size});
+  }
+  return hints;
+}
+
 /// With files alone it says where they are; else what came out.
 int exec(const Args& args) {
-  const formats::OnnxModel model = formats::load_runnable(args.word(0));
+  const formats::OnnxModel model = formats::load_runnable(args.word(0), hints_of(args));
   const auto feeds = feeds_of(formats::wanted_inputs(model), args);
   use_threads(args);
   catch_interrupts();
@@ -182,22 +202,23 @@ const bool registered_model_files[] = {
                                          {"--weights", "FILE",
                                           "where the weights of the C++ go (into its source; above 8 MB, F.bin)"}}),
                       "writes a trained model for other programs", export_model}),
-    register_command({"exec",
-                      "MODEL [--input F]... [--fill WHAT] [--output DIR]",
-                      1,
-                      1,
-                      {{"--input", "[NAME=]FILE",
-                        "an input, .npy, .pb, .npz, .safetensors or .pt; without names in the model's order"},
-                       {"--fill", "WHAT", "what the other inputs hold: seed:3, zeros or ones"},
-                       {"--shape", "NAME=2x3x8x8",
-                        "of an input that is filled (sizes that the model leaves open are 1); may be repeated"},
-                       {"--output", "DIR|FILE", "where the outputs go: a folder, or one file, .npz or .safetensors"},
-                       {"--pb", "", "write ONNX tensors instead of .npy"},
-                       {"--no-integer", "", "of a quantized model (QDQ): compute in f32 what integers would do"},
-                       kThreads,
-                       kJson},
-                      "runs a model, .onnx or .pt2, on inputs from files or a seed, and says what comes out",
-                      exec}),
+    register_command(
+        {"exec",
+         "MODEL [--input F]... [--fill WHAT] [--output DIR]",
+         1,
+         1,
+         {{"--input", "[NAME=]FILE",
+           "an input, .npy, .pb, .npz, .safetensors or .pt; without names in the model's order"},
+          {"--fill", "WHAT", "what the other inputs hold: seed:3, zeros or ones"},
+          {"--shape", "NAME=2x3x8x8",
+           "of an input that is filled (sizes that the model leaves open are 1); may be repeated"},
+          {"--output", "DIR|FILE", "where the outputs go: a folder, or one file, .npz or .safetensors"},
+          {"--pb", "", "write ONNX tensors instead of .npy"},
+          {"--no-integer", "", "of a quantized model (QDQ): compute in f32 what integers would do"},
+          kThreads,
+          kJson},
+         "runs a model, .onnx, .pt2 or TorchScript (.pt), on inputs from files or a seed, and says what comes out",
+         exec}),
 };
 
 }  // namespace

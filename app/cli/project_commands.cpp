@@ -370,7 +370,8 @@ const bool registered_project_commands[] = {
          1,
          {{"--template", "NAME", "what to start from (a model with only an input); `tenon templates` lists them"},
           {"--from", "FILE",
-           "an ONNX model or a program of torch.export (.pt2): its layers, and its weights in a file beside the "
+           "an ONNX model, a program of torch.export (.pt2) or TorchScript (.pt): its layers, and its weights in a "
+           "file beside the "
            "project; "
            "or a model as PyTorch source (.py)"},
           {"--shape", "3x224x224", "with --from: the sizes of one sample, where the file leaves them open"},

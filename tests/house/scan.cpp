@@ -35,6 +35,7 @@ const std::vector<Floor>& floors() {
       {{"engine/formats/onnx", "engine/formats/python", "engine/train"}},
       {{"engine/formats/cpp", "engine/formats/torchscript"}},
       {{"engine/formats/aten"}},
+      {{"engine/formats/jit"}},
       {{"engine/templates"}},
       {{"tracing/trace"}},
       {{"tracing/snapshot"}},

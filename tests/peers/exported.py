@@ -1,5 +1,6 @@
 """Programs of torch.export. {"schemas": [...]} compares operators with PyTorch's own notation, {"run": [case]} opens
-and runs archives, {"make": folder} writes some of small modules; see exported_test.cpp."""
+and runs archives, {"make": folder} writes some of small modules; see exported_test.cpp. {"jit": folder} writes the same
+as programs of torch.jit, traced and scripted; see jit_test.cpp."""
 import json
 import re
 import sys
@@ -112,7 +113,7 @@ def modules():
     yield "activations", sequence(nn.Softplus(), nn.Tanh(), nn.CELU(0.7), nn.SELU(), nn.Mish(), nn.Hardsigmoid(),
                                   nn.LogSigmoid(), nn.Softsign(), nn.Softshrink(0.1), nn.ReLU6(),
                                   nn.GELU("tanh")), x(3, 6)
-    yield "glu", sequence(nn.Linear(4, 8), nn.GLU(), nn.RMSNorm(4)), x(3, 4)
+    yield "glu", sequence(nn.Linear(4, 8), nn.GLU(), getattr(nn, "RMSNorm", nn.LayerNorm)(4)), x(3, 4)
     yield "inplace", Inplace(), x(3, 3, 6, 6)
     yield "shapes", Shapes(), x(3, 4, 6)
     yield "attention", Attention(), torch.randint(0, 11, (3, 5))
@@ -175,4 +176,15 @@ with torch.no_grad():
         torch.export.save(program.run_decompositions(), f"{given['make']}/{name}.core.pt2")
         if name in ("mlp", "shapes", "attention"):
             save_as_2_7(program, f"{given['make']}/{name}.old.pt2")
+    for name, module, x in modules() if "jit" in given else []:
+        module.eval()
+        result[f"{name} input"] = x
+        fresh = result[f"{name} longer"] = torch.cat([x, x[:1], x[:1]])
+        for how in ("traced", "scripted"):
+            program = torch.jit.trace(module, x) if how == "traced" else torch.jit.script(module)
+            torch.jit.save(program, f"{given['jit']}/{name}.{how}.pt")
+        for key, given_x in (("output", x), ("again", fresh)):
+            out = module(given_x)
+            for k, y in enumerate(out if isinstance(out, tuple) else (out,)):
+                result[f"{name} {key} {k}"] = y.clone()
 torch.save(result, sys.argv[-1])

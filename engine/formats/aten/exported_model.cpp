@@ -58,7 +58,8 @@ OnnxModel converted(const ExportedArchive& archive) {
                         "The model can be looked at. torch.onnx.export() may write it as ONNX, which can be opened.");
 }
 
-const bool registered_exported = register_runnable({"pt2", FileKind::torch_export, load_exported});
+const bool registered_exported = register_runnable(
+    {"pt2", FileKind::torch_export, [](const std::string& path, const auto&) { return load_exported(path); }});
 
 }  // namespace
 

@@ -25,8 +25,8 @@ struct AtenParameter {
 struct AtenSchema {
   std::string op, overload;  ///< "softmax", "int"; "default" where it has no name
   std::vector<AtenParameter> parameters;
-  size_t results = 1;         ///< how many it gives
-  bool gives_list = false;    ///< of tensors: how many is known at a call
+  size_t results = 1;       ///< how many it gives
+  bool gives_list = false;  ///< of tensors: how many is known at a call
   std::string target() const { return "aten." + op + "." + overload; }
   const AtenParameter* find(std::string_view name) const;
 };

@@ -71,6 +71,7 @@ div.Scalar(Tensor self, Scalar other) -> Tensor
 div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor
 div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor
 floor_divide(Tensor self, Tensor other) -> Tensor
+floor_divide.Scalar(Tensor self, Scalar other) -> Tensor
 true_divide.Tensor(Tensor self, Tensor other) -> Tensor
 pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor
 pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor

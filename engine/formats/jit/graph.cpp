@@ -168,6 +168,15 @@ JitValue JitGraph::size(const std::string& tensor, int64_t axis, const std::stri
   return {.kind = JitValue::Kind::whole, .whole = {0, name}};
 }
 
+bool JitGraph::same(const AtenInt& a, const AtenInt& b) const {
+  if (a.name.empty() && b.name.empty()) return a.value == b.value;
+  const auto one = program_.numbers.find(a.name), other = program_.numbers.find(b.name);
+  if (a.name == b.name ||
+      (one != program_.numbers.end() && other != program_.numbers.end() && one->second == other->second))
+    return true;
+  throw OnnxUnsupported("what it does depends on a size that is known only at a run");
+}
+
 JitValue JitGraph::count(const std::string& op, const AtenInt& a, const AtenInt& b) {
   AtenNode node{.target = "_operator." + op, .whole = true};
   node.inputs = {{"a", {.kind = ArgumentKind::integer, .ints = {a}}},

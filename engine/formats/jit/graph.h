@@ -29,12 +29,15 @@ class JitGraph {
   const AtenTensor& meta(const std::string& tensor) const { return program_.tensors.at(tensor); }
   /// A size: a number, or one that is known at a run.
   JitValue size(const std::string& tensor, int64_t axis, const std::string& scope);
+  /// Whether two whole numbers are the same in every run. Throws OnnxUnsupported where that differs from run to run.
+  bool same(const AtenInt& a, const AtenInt& b) const;
   /// "add", "sub", "mul", "floordiv" of whole numbers.
   JitValue count(const std::string& op, const AtenInt& a, const AtenInt& b);
 
   /// torch.OP(...). Throws OnnxUnsupported where there is no rule for it, or none for what it is given.
   JitValue call(const std::string& op, const std::vector<JitValue>& args,
                 const std::vector<std::pair<std::string, JitValue>>& named, const std::string& scope);
+  size_t nodes() const { return program_.nodes.size(); }
   /// The program, whose outputs are these tensors.
   const AtenProgram& finish(const std::vector<std::string>& outputs);
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "engine/formats/jit/composites.h"
 #include "engine/formats/jit/scalars.h"
 
 namespace tenon::formats {
@@ -31,6 +32,7 @@ std::string type_name(const PyValue& v) {
 
 void collect_tensors(const JitValue& v, std::vector<std::string>& out) {
   if (v.is_tensor()) return out.push_back(v.text);
+  if (v.kind == JitKind::none) return;  // of a tuple: what this program does not give
   if (!v.items) throw OnnxUnsupported(fmt::format("it gives {}, where tensors are looked for", v.what()));
   for (const JitValue& item : *v.items) collect_tensors(item, out);
 }
@@ -38,14 +40,17 @@ void collect_tensors(const JitValue& v, std::vector<std::string>& out) {
 }  // namespace
 
 JitInterpreter::JitInterpreter(const JitArchive& archive, JitGraph& graph) : archive_(archive), graph_(graph) {
-  // A module that stands in several places has the values that are named by the first one.
+  // What stands in several places has the name of the first one.
   const std::function<void(const PyValue&, const std::string&, int)> visit = [&](const PyValue& v,
                                                                                  const std::string& path, int depth) {
-    const PyValue::Dict* all = jit_attributes(v);
-    if (!all || depth > kMostCalls || !paths_.emplace(&v, path).second) return;
-    for (const auto& [key, value] : *all)
-      if (const auto* name = key->as<std::string>())
-        visit(*value, path.empty() ? *name : path + "." + *name, depth + 1);
+    if (depth > kMostCalls || !paths_.emplace(&v, path).second) return;
+    const auto below = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
+    if (const PyValue::Dict* all = jit_attributes(v)) {
+      for (const auto& [key, value] : *all)
+        if (const auto* name = key->as<std::string>()) visit(*value, below(*name), depth + 1);
+    } else if (const PyValue::List* list = jit_list(v)) {
+      for (size_t i = 0; i < list->size(); ++i) visit(*(*list)[i], below(std::to_string(i)), depth + 1);
+    }
   };
   visit(archive_.root(), "", 0);
 }
@@ -68,7 +73,9 @@ JitValue JitInterpreter::value_of(const PyValue& v, const std::string& path) {
     return JitValue::list(std::move(items), v.tuple);
   }
   if (jit_attributes(v)) return module_of(v);
-  const JitValue tensor = graph_.weight(path);
+  JitValue tensor = graph_.weight(path);
+  if (const auto first = paths_.find(&v); tensor.kind == JitKind::none && first != paths_.end())
+    tensor = graph_.weight(first->second);
   if (tensor.kind == JitKind::none)
     throw OnnxUnsupported(fmt::format("the file has no values that can be read of \"{}\"", path));
   return tensor;
@@ -94,6 +101,7 @@ std::vector<std::string> JitInterpreter::forward(size_t inputs) {
   for (size_t i = 0; i < inputs; ++i) args.push_back(graph_.input(i));
   std::vector<std::string> outputs;
   collect_tensors(call_method(module_of(archive_.root()), "forward", std::move(args), {}), outputs);
+  if (outputs.empty()) throw OnnxUnsupported("it gives no tensor");
   return outputs;
 }
 
@@ -342,6 +350,7 @@ JitValue JitInterpreter::call(const Expr& e, Frame& frame) {
     return call_method(evaluate(callee.items.at(0), frame), callee.text, std::move(args), named);
   if (f.kind == JitKind::none) f = evaluate(callee, frame);
   const Statement* code = f.kind == JitKind::function ? archive_.function(f.text) : nullptr;
+  if (!code && archive_.type(f.text)) return JitValue::list(std::move(args), true);  // a tuple with names
   if (!code)
     throw OnnxUnsupported(
         fmt::format("its code calls {}, which is no function of the archive", name.empty() ? f.what() : name));
@@ -372,6 +381,7 @@ JitValue JitInterpreter::call_torch(const std::string& function, std::vector<Jit
       op = "convolution";
       if (args.size() > kOfConvolution) args.resize(kOfConvolution);
     }
+    if (auto made = jit_composite(graph_, op, args, scope_)) return *made;
     return graph_.call(op, args, named, scope_);
   } catch (const OnnxUnsupported& e) {
     refuse_at(function, scope_, e);

@@ -42,7 +42,7 @@ class JitInterpreter {
 
   const JitArchive& archive_;
   JitGraph& graph_;
-  std::map<const PyValue*, std::string> paths_;  ///< of modules: the first that leads there
+  std::map<const PyValue*, std::string> paths_;  ///< of modules and values: the first that leads there
   std::string scope_;                            ///< the module at work
   int depth_ = 0;
   size_t steps_ = 0;

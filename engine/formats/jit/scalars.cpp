@@ -48,12 +48,14 @@ bool all_numbers(const ScalarCall& c) {
   return !c.args.empty() && std::all_of(c.args.begin(), c.args.end(), [](const JitValue& v) { return is_number(v); });
 }
 
-bool equal_values(const JitValue& a, const JitValue& b) {
+bool equal_values(const JitGraph& graph, const JitValue& a, const JitValue& b) {
+  if (a.kind == JitKind::whole && b.kind == JitKind::whole) return graph.same(a.whole, b.whole);
   if (is_number(a) && is_number(b)) return number_in(a) == number_in(b);
   if (a.kind != b.kind) return false;
   if (a.kind == JitKind::list)
     return a.items->size() == b.items->size() &&
-           std::equal(a.items->begin(), a.items->end(), b.items->begin(), equal_values);
+           std::equal(a.items->begin(), a.items->end(), b.items->begin(),
+                      [&](const JitValue& x, const JitValue& y) { return equal_values(graph, x, y); });
   return a.kind == JitKind::none || a.text == b.text;
 }
 
@@ -87,9 +89,35 @@ size_t place_in(const JitValue& list, const JitValue& index) {
   return static_cast<size_t>(i);
 }
 
+Answer added(ScalarCall& c) {
+  static const ScalarFunction numbers = counted(
+      "add", [](int64_t a, int64_t b) { return a + b; }, [](double a, double b) { return a + b; });
+  return numbers(c);
+}
+/// Of a list of truth values.
+template <bool kAny>
+Answer any_or_all(ScalarCall& c) {
+  if (c.at(0).kind != JitKind::list) return {};
+  bool found = false;
+  for (const JitValue& v : *c.at(0).items) found = found || (number_in(v) != 0) == kAny;
+  return JitValue::boolean(found == kAny);
+}
+Answer copied_list(ScalarCall& c) {
+  if (c.at(0).kind != JitKind::list) return {};
+  return JitValue::list(*c.at(0).items, c.at(0).tuple);
+}
+
 const std::map<std::string, ScalarFunction>& scalar_functions() {
   static const auto& all = *new std::map<std::string, ScalarFunction>{
-      {"torch.add", counted("add", [](int64_t a, int64_t b) { return a + b; }, [](double a, double b) { return a + b; })},
+      {"torch.add",
+       [](ScalarCall& c) -> Answer {
+         if (c.at(0).kind == JitKind::list && c.at(1).kind == JitKind::list) {
+           std::vector<JitValue> all = *c.args[0].items;
+           all.insert(all.end(), c.args[1].items->begin(), c.args[1].items->end());
+           return JitValue::list(std::move(all));
+         }
+         return added(c);
+       }},
       {"torch.sub", counted("sub", [](int64_t a, int64_t b) { return a - b; }, [](double a, double b) { return a - b; })},
       {"torch.mul", counted("mul", [](int64_t a, int64_t b) { return a * b; }, [](double a, double b) { return a * b; })},
       {"torch.floordiv", counted("floordiv", floored, [](double a, double b) { return std::floor(a / b); })},
@@ -136,12 +164,12 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
       {"torch.eq",
        [](ScalarCall& c) -> Answer {
          if (c.at(0).is_tensor() || c.at(1).is_tensor()) return {};
-         return JitValue::boolean(equal_values(c.at(0), c.at(1)));
+         return JitValue::boolean(equal_values(c.graph, c.at(0), c.at(1)));
        }},
       {"torch.ne",
        [](ScalarCall& c) -> Answer {
          if (c.at(0).is_tensor() || c.at(1).is_tensor()) return {};
-         return JitValue::boolean(!equal_values(c.at(0), c.at(1)));
+         return JitValue::boolean(!equal_values(c.graph, c.at(0), c.at(1)));
        }},
       {"torch.__is__",
        [](ScalarCall& c) -> Answer {
@@ -165,6 +193,7 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
       {"torch.len",
        [](ScalarCall& c) -> Answer {
          if (c.at(0).is_tensor()) return c.graph.size(c.at(0).text, 0, c.scope);
+         if (c.at(0).kind == JitKind::text) return JitValue::number(static_cast<int64_t>(c.at(0).text.size()));
          if (!c.at(0).items) return {};
          return JitValue::number(static_cast<int64_t>(c.at(0).items->size()));
        }},
@@ -178,18 +207,35 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
          const JitValue& all = c.at(0);
          if (all.kind != JitKind::list) return {};
          return JitValue::boolean(
-             std::any_of(all.items->begin(), all.items->end(), [&](auto& v) { return equal_values(v, c.at(1)); }));
+             std::any_of(all.items->begin(), all.items->end(), [&](auto& v) { return equal_values(c.graph, v, c.at(1)); }));
        }},
+      // A comprehension goes over range(from, to, step).
+      {"torch.__range_length",
+       [](ScalarCall& c) -> Answer {
+         const double from = number_in(c.at(0)), to = number_in(c.at(1)), step = number_in(c.at(2));
+         if (step == 0) throw Error("a loop has a step of zero");
+         return JitValue::number(static_cast<int64_t>(std::clamp(std::ceil((to - from) / step), 0.0, 1e9)));
+       }},
+      {"torch.__derive_index",
+       [](ScalarCall& c) -> Answer {
+         return JitValue::number(static_cast<int64_t>(number_in(c.at(1)) + number_in(c.at(0)) * number_in(c.at(2))));
+       }},
+      {"torch.any", any_or_all<true>},
+      {"torch.all", any_or_all<false>},
       {"torch.append",
        [](ScalarCall& c) -> Answer {
          if (c.at(0).kind != JitKind::list) return {};
          c.at(0).items->push_back(c.at(1));
          return c.at(0);
        }},
-      {"torch.list",
+      {"torch.list", copied_list},
+      {"torch.copy", copied_list},
+      {"torch.rsub",
        [](ScalarCall& c) -> Answer {
-         if (c.at(0).kind != JitKind::list) return {};
-         return JitValue::list(*c.at(0).items);
+         if (c.args.size() < 2 || !is_number(c.args[0]) || !is_number(c.args[1])) return {};
+         std::swap(c.args[0], c.args[1]);
+         c.args.resize(2);
+         return scalar_functions().at("torch.sub")(c);
        }},
       {"torch.slice",
        [](ScalarCall& c) -> Answer {
@@ -241,11 +287,15 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
          return JitValue::number(it->second);
        }},
       {"ops.prim.device", [](ScalarCall&) -> Answer { return JitValue{.kind = JitKind::text, .text = "cpu"}; }},
+      {"ops.prim.type", [](ScalarCall&) -> Answer { return JitValue{.kind = JitKind::text, .text = "cpu"}; }},
       {"torch.device", [](ScalarCall&) -> Answer { return JitValue{.kind = JitKind::text, .text = "cpu"}; }},
       {"torch.format", [](ScalarCall&) -> Answer { return JitValue{.kind = JitKind::text}; }},
       {"torch.warn", [](ScalarCall&) -> Answer { return JitValue(); }},
+      {"ops.prim.is_nested", [](ScalarCall&) -> Answer { return JitValue::boolean(false); }},
       {"ops.prim.is_cuda", [](ScalarCall&) -> Answer { return JitValue::boolean(false); }},
       {"torch.requires_grad", [](ScalarCall&) -> Answer { return JitValue::boolean(false); }},
+      {"torch.is_autocast_enabled", [](ScalarCall&) -> Answer { return JitValue::boolean(false); }},
+      {"torch.is_autocast_cpu_enabled", [](ScalarCall&) -> Answer { return JitValue::boolean(false); }},
       {"torch.is_grad_enabled", [](ScalarCall&) -> Answer { return JitValue::boolean(false); }},
       {"torch.is_scripting", [](ScalarCall&) -> Answer { return JitValue::boolean(true); }},
       // A trace has whole numbers as tensors without axes on their way.

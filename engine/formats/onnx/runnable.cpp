@@ -9,7 +9,8 @@ Registry<RunnableFormat>& runnable_formats() {
   static auto& all = *new Registry<RunnableFormat>("format of models that can be run");
   return all;
 }
-const bool registered_onnx_runnable = register_runnable({"onnx", FileKind::onnx, load_onnx});
+const bool registered_onnx_runnable =
+    register_runnable({"onnx", FileKind::onnx, [](const std::string& path, const auto&) { return load_onnx(path); }});
 
 }  // namespace
 
@@ -21,10 +22,10 @@ bool is_runnable(FileKind kind) {
   return false;
 }
 
-OnnxModel load_runnable(const std::string& path) {
+OnnxModel load_runnable(const std::string& path, const std::vector<InputHint>& inputs) {
   const FileKind kind = file_kind(MappedFile::open(path)->bytes());
   for (const RunnableFormat& f : runnable_formats())
-    if (f.kind == kind) return f.load(path);
+    if (f.kind == kind) return f.load(path, inputs);
   return load_onnx(path);
 }
 

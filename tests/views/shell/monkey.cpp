@@ -220,8 +220,12 @@ void Monkey::tick() {
     report_.longest_act = std::to_string(report_.acts);
   }
   turn_.start();
-  // What is held is let go first: a drag that a timer begins after the quit would turn its loop for ever.
-  if (over && quiet_moment() && held_window_.empty()) return loop_.quit();
+  // What is held is let go first, and one more look follows: a drag that a timer begins after the quit would turn its
+  // loop for ever.
+  if (over && quiet_moment() && held_window_.empty()) {
+    if (!std::exchange(last_look_, true)) ask();
+    return loop_.quit();
+  }
   if (over) {
     ask();
     if (++endings_ % 1000 == 0) {

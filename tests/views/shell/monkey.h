@@ -116,6 +116,7 @@ class Monkey {
   int log_ = -1;
   int timestamp_ = 1000;
   QElapsedTimer turn_;
+  bool last_look_ = false;  ///< was asked for
   QEventLoop loop_;
   /// A loop within the loop: a menu's, a dialog's, a drag's.
   struct Inner {
