@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/state.h"
 #include "engine/formats/aten/rule.h"
 #include "engine/formats/onnx/run.h"
@@ -154,6 +155,12 @@ JitValue JitGraph::weight(const std::string& name) const {
   return program_.tensors.contains("held:" + name) ? JitValue::tensor("held:" + name) : JitValue();
 }
 
+const AtenTensor& JitGraph::meta(const std::string& tensor) const {
+  const auto it = program_.tensors.find(tensor);
+  if (it == program_.tensors.end()) throw OnnxUnsupported("it asks for the sizes of what is no tensor");
+  return it->second;
+}
+
 JitValue JitGraph::size(const std::string& tensor, int64_t axis, const std::string& scope) {
   const std::vector<OnnxDim>& sizes = meta(tensor).sizes;
   const auto n = static_cast<int64_t>(sizes.size());
@@ -226,15 +233,19 @@ size_t JitGraph::results(const AtenSchema& schema, const AtenNode& node) const {
     if ((name == "split_size" || name == "chunks") && a.kind == ArgumentKind::integer) number = a.ints[0].value;
     if (name == "split_sizes") parts = a.ints.size();
   }
+  const auto counted = [](int64_t n) {
+    if (n > static_cast<int64_t>(JitValue::kMostItems)) throw OnnxUnsupported("it divides into too many parts");
+    return static_cast<size_t>(std::max<int64_t>(n, 1));
+  };
   if (parts) return parts;
   const auto n = static_cast<int64_t>(sizes ? sizes->size() : 0);
   if (axis < 0) axis += n;
   if (axis < 0 || axis >= n || number < 1) throw Error("it is divided along an axis that it does not have");
   const int64_t size = (*sizes)[static_cast<size_t>(axis)].value;
   if (size < 0) throw OnnxUnsupported("into how many parts it divides is known only at a run");
-  if (schema.op == "unbind") return static_cast<size_t>(size);
-  const int64_t each = schema.op == "chunk" ? std::max<int64_t>((size + number - 1) / number, 1) : number;
-  return static_cast<size_t>(std::max<int64_t>((size + each - 1) / each, 1));
+  if (schema.op == "unbind") return counted(size);
+  const int64_t each = schema.op == "chunk" ? std::max<int64_t>(size / number + (size % number != 0), 1) : number;
+  return counted(size / each + (size % each != 0));
 }
 
 JitValue JitGraph::call(const std::string& op, const std::vector<JitValue>& args,
@@ -266,12 +277,21 @@ std::string JitGraph::add(AtenNode node, size_t results, bool whole) {
   conversion_.step(program_.nodes.back());
   follow();
   for (const std::string& out : program_.nodes.back().outputs)
-    if (conversion_.has(out) && !whole) program_.tensors[out] = meta_of(values_.at(conversion_.value(out)));
+    if (conversion_.has(out) && !whole) program_.tensors[out] = meta_of(tried(conversion_.value(out)));
   return program_.nodes.back().outputs.at(0);
+}
+
+const std::vector<Tensor>& JitGraph::tried(const std::string& value) const {
+  const auto it = values_.find(value);
+  if (it == values_.end() || it->second.size() != tries_)
+    throw OnnxUnsupported(fmt::format("what {} is cannot be found out", value));
+  return it->second;
 }
 
 /// Runs what the conversion has added.
 void JitGraph::follow() {
+  constexpr size_t kMostBytes = size_t{1} << 30;  // of a tensor whose values are asked for
+  const AllocationLimit bound(std::min(kMostBytes, allocation_limit()));
   const OnnxGraph& g = conversion_.graph();
   for (const auto& [name, t] : g.initializers)
     if (!values_.contains(name)) values_[name] = std::vector<Tensor>(tries_, t);
@@ -279,7 +299,7 @@ void JitGraph::follow() {
     const OnnxNode& n = g.nodes[followed_];
     for (size_t b = 0; b < tries_; ++b) {
       std::vector<Tensor> in;
-      for (const std::string& name : n.inputs) in.push_back(name.empty() ? Tensor() : values_.at(name).at(b));
+      for (const std::string& name : n.inputs) in.push_back(name.empty() ? Tensor() : tried(name).at(b));
       std::vector<Tensor> out;
       try {
         out = run_onnx_node(n, in, AtenConversion::kOpset);

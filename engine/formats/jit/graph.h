@@ -26,7 +26,8 @@ class JitGraph {
   JitValue input(size_t i) const { return JitValue::tensor(program_.inputs.at(i)); }
   /// By its name among the weights; none where there is none such.
   JitValue weight(const std::string& name) const;
-  const AtenTensor& meta(const std::string& tensor) const { return program_.tensors.at(tensor); }
+  /// Throws OnnxUnsupported for what is no tensor.
+  const AtenTensor& meta(const std::string& tensor) const;
   /// A size: a number, or one that is known at a run.
   JitValue size(const std::string& tensor, int64_t axis, const std::string& scope);
   /// Whether two whole numbers are the same in every run. Throws OnnxUnsupported where that differs from run to run.
@@ -53,6 +54,7 @@ class JitGraph {
   size_t results(const AtenSchema& schema, const AtenNode& node) const;
   std::string add(AtenNode node, size_t results, bool whole);
   void follow();
+  const std::vector<Tensor>& tried(const std::string& value) const;
   AtenTensor meta_of(const std::vector<Tensor>& tried);
 
   size_t tries_;

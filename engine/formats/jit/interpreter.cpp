@@ -15,8 +15,8 @@ namespace {
 using python::Expr;
 using python::Statement;
 
-constexpr int kMostCalls = 100;           // within each other
-constexpr size_t kMostSteps = 1'000'000;  // statements and expressions, those of loops each time
+constexpr int kMostCalls = 100;         // within each other
+constexpr size_t kMostSteps = 300'000;  // statements and expressions, those of loops each time
 
 std::string type_name(const PyValue& v) {
   const PyValue::Object* o = v.object();
@@ -324,7 +324,7 @@ std::optional<JitValue> JitInterpreter::builtin(const std::string& name, const E
     const JitValue n = argument(e.items.size() > 2 ? 1 : 0),
                    from = e.items.size() > 2 ? argument(0) : JitValue::number(0);
     if (!n.is_known_whole() || !from.is_known_whole() ||
-        n.whole.value - from.whole.value > static_cast<int64_t>(kMostSteps))
+        n.whole.value > from.whole.value + static_cast<int64_t>(JitValue::kMostItems))
       throw OnnxUnsupported("how often a loop goes round is known only at a run");
     std::vector<JitValue> items;
     for (int64_t i = from.whole.value; i < n.whole.value; ++i) items.push_back(JitValue::number(i));

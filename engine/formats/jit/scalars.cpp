@@ -225,6 +225,7 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
       {"torch.append",
        [](ScalarCall& c) -> Answer {
          if (c.at(0).kind != JitKind::list) return {};
+         if (c.at(0).items->size() >= JitValue::kMostItems) throw OnnxUnsupported("it has a list of too many items");
          c.at(0).items->push_back(c.at(1));
          return c.at(0);
        }},

@@ -12,6 +12,7 @@ struct PyValue;
 /// What a name of a TorchScript program stands for while it is read: tensors are values of the graph that is made,
 /// everything else is known, but whole numbers that only a run knows.
 struct JitValue {
+  static constexpr size_t kMostItems = 4096;
   enum class Kind : uint8_t { none, tensor, whole, real, truth, text, list, dict, module, function, type };
   Kind kind = Kind::none;
   std::string text;  ///< of a tensor its name in the graph; of a function or type its full name; of a module its path
@@ -31,7 +32,9 @@ struct JitValue {
   static JitValue number(int64_t v) { return {.kind = Kind::whole, .whole = {v, {}}}; }
   static JitValue fraction(double v) { return {.kind = Kind::real, .real = v}; }
   static JitValue boolean(bool v) { return {.kind = Kind::truth, .truth = v}; }
+  /// Throws OnnxUnsupported for more items than any program has in a list.
   static JitValue list(std::vector<JitValue> items, bool tuple = false) {
+    if (items.size() > kMostItems) throw OnnxUnsupported("it has a list of too many items");
     return {.kind = Kind::list, .tuple = tuple, .items = std::make_shared<std::vector<JitValue>>(std::move(items))};
   }
 };
