@@ -100,7 +100,7 @@ ModelImport project_from_onnx(const std::string& path, const std::string& onnx, 
   try {
     in = formats::import_model(model, fs::path(onnx).stem().string(), sample);
   } catch (const Error& e) {
-    throw e.in(onnx + " cannot be opened in the builder");
+    throw Error(fmt::format("{} cannot be opened in the builder: {}", onnx, e.message()), e.hint());
   }
   next();
   ModelImport made{weights.string(),    in.nodes,           static_cast<int64_t>(in.model.layers.size()), in.op_layers,
