@@ -15,7 +15,6 @@
 
 namespace tenon::views {
 
-using formats::FileKind;
 using formats::ModelFile;
 using formats::OnnxModel;
 
@@ -112,20 +111,9 @@ ModelRun run_model(const OnnxModel& model, const std::vector<formats::OnnxFeed>&
 
 NoRun why_no_run(const ModelFile& file) {
   if (formats::is_runnable(file.kind)) return {};
-  switch (file.kind) {
-    case FileKind::safetensors:
-    case FileKind::gguf:
-    case FileKind::torch:
-    case FileKind::torch_legacy:
-    case FileKind::torch_tar:
-      return {
-          tr("The file holds weights alone: nothing in it says how a model is made of them."),
+  return {tr("The file holds weights alone: nothing in it says how a model is made of them."),
           tr("Export the model as ONNX with torch.onnx.export() and open that; or begin a model of your own with these "
              "weights, which the view Initial weights does.")};
-    default:
-      return {tr("What this file would run is code of PyTorch's, which is shown here and never run."),
-              tr("Export the model as ONNX with torch.onnx.export() and open that.")};
-  }
 }
 
 NoRun why_no_run(const OnnxModel& model) {
