@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/mapped_file.h"
@@ -55,7 +57,8 @@ TeacherFile read_teacher(Project& project, const Recipe& recipe, const Progress&
   const std::string& from = recipe.text("distill.from");
   TeacherFile t;
   try {
-    if (from.ends_with(".onnx") || from.ends_with(".pt2") || from.ends_with(".pt")) {
+    constexpr const char* kEndings[] = {".onnx", ".pt2", ".pt", ".torchscript"};
+    if (std::any_of(std::begin(kEndings), std::end(kEndings), [&](const char* e) { return from.ends_with(e); })) {
       t = of_model_file(from);
     } else if (const auto [file, run] = file_and_run(from); file.empty()) {
       t = of_a_run(project, run, progress);

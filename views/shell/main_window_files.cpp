@@ -78,7 +78,7 @@ void MainWindow::add_file_commands() {
 void MainWindow::choose_file() {
   // What a file is its content says, whatever its name.
   const QString traces = "*.json *.gz *.zst *.zip", snapshots = "*.pickle *.pkl",
-                models = "*.onnx *.safetensors *.gguf *.pt *.pth *.pt2 *.ckpt *.bin *.npy *.npz";
+                models = "*.onnx *.safetensors *.gguf *.pt *.pth *.pt2 *.torchscript *.ckpt *.bin *.npy *.npz";
   const QStringList paths = QFileDialog::getOpenFileNames(
       this, tr("Open projects, traces, memory snapshots or model files"), bench_.file(),
       tr("All that can be opened (*.tenon %1 %2 %3);;Tenon projects (*.tenon);;Traces (%1);;"

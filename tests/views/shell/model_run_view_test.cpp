@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <QComboBox>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSpinBox>
@@ -64,6 +65,19 @@ class RunModels : public testing::WindowTest {
     ASSERT_EQ(box->currentIndex(), entry);
   }
 };
+
+TEST_F(RunModels, a_torchscript_program_is_one) {
+  const QString file = dir_.filePath("shapes.pt");
+  ASSERT_TRUE(QFile::copy(TENON_SOURCE_DIR "/tests/fuzz/seeds/jit/shapes.traced.pt", file));
+  open_to_run(file);
+  EXPECT_EQ(part<QLineEdit>("model_file.shape.input")->text(), "1, 4, 6") << "as it was traced, in any batch";
+  type("model_file.shape.input", "5, 4, 6");
+  press("model_file.run_now");
+  settle();
+  until([this] { return outputs()->table().rows.size() == 2; });
+  EXPECT_EQ(outputs()->table().rows[0].cells[1].text, "[5, 24]") << said().toStdString();
+  EXPECT_TRUE(window_->findChild<QToolButton*>("model_file.build")->isVisible());
+}
 
 TEST_F(RunModels, from_a_seed_its_outputs_are_those_of_the_command_line) {
   open_to_run(saved("blocks.onnx", testing::blocks_model(3)));
