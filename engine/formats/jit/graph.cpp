@@ -20,7 +20,7 @@ namespace {
 using ArgumentKind = AtenArgument::Kind;
 using ParameterType = AtenParameter::Type;
 
-constexpr size_t kMostNodes = 200'000;
+constexpr size_t kMostNodes = 50'000;
 
 Tensor without_memory(const Shape& size, DType t) { return empty(size, t, Device{DeviceType::meta}); }
 
@@ -112,7 +112,6 @@ bool takes(const AtenParameter& p, const JitValue& v, AtenArgument& a) {
 JitGraph::JitGraph(const std::map<std::string, Tensor>& weights, const std::vector<DType>& types,
                    const std::vector<std::vector<Shape>>& tried)
     : tries_(tried.size()), program_(begun(weights, types, tried)), conversion_(program_, weights) {
-  for (const auto& [name, t] : conversion_.graph().initializers) values_[name] = std::vector<Tensor>(tries_, t);
   for (size_t i = 0; i < types.size(); ++i)
     for (const std::vector<Shape>& sizes : tried)
       values_[conversion_.value(program_.inputs[i])].push_back(without_memory(sizes.at(i), types[i]));
@@ -293,8 +292,8 @@ void JitGraph::follow() {
   constexpr size_t kMostBytes = size_t{1} << 30;  // of a tensor whose values are asked for
   const AllocationLimit bound(std::min(kMostBytes, allocation_limit()));
   const OnnxGraph& g = conversion_.graph();
-  for (const auto& [name, t] : g.initializers)
-    if (!values_.contains(name)) values_[name] = std::vector<Tensor>(tries_, t);
+  for (; held_ < g.initializers.size(); ++held_)
+    values_[g.initializers[held_].first] = std::vector<Tensor>(tries_, g.initializers[held_].second);
   for (; followed_ < g.nodes.size(); ++followed_) {
     const OnnxNode& n = g.nodes[followed_];
     for (size_t b = 0; b < tries_; ++b) {

@@ -61,6 +61,7 @@ class JitGraph {
   std::map<std::vector<int64_t>, std::string> names_;  ///< of sizes that are known at a run, by what they were
   AtenProgram program_;
   AtenConversion conversion_;
+  size_t held_ = 0;                                    ///< constants of the ONNX graph that are known
   size_t followed_ = 0;                                ///< nodes of the ONNX graph that were run
   std::map<std::string, std::vector<Tensor>> values_;  ///< of the ONNX graph: a tensor each time
 };
