@@ -59,8 +59,11 @@ void PointerWalk::look_over(int stop, const Part& part) {
 }
 
 /// Whether a word is older than what it leads to: it stood there when no block was at its value, or another tensor had
-/// the header.
+/// the header. In a block that was taken since then nothing is older (CleanMemory), whatever its place had before: a
+/// step that is computed again may well put the same addresses there.
 bool PointerWalk::is_left_over(uint64_t slot, uint64_t value, const HeapBlock* header) const {
+  if (const MemorySpan in = image_.block_of(slot); in.bytes() > 0 && before_.block_of(slot).begin != in.begin)
+    return false;
   const TensorImpl* t = header ? header->tensor() : nullptr;
   const bool is_new = t && targets_.contains(address_of(t->storage.get()));
   if (!is_new && before_.block_of(value).bytes() > 0) return false;
