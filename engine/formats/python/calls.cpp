@@ -137,7 +137,7 @@ Value Interpreter::eval_call(const Expr& e, Frame& f) {
   if (module) {
     arguments(1);
     if (!e.named.empty())
-      fail_at(e.line, text_of(callee) + " is given '" + e.named[0].first + "' by name, which is not read here");
+      fail_at(e.line, text_of(callee) + " is given '" + e.named[0].name + "' by name, which is not read here");
     give_back(f, std::move(held));
     return call(module, args, f, e.line);
   }

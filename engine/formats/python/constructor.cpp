@@ -154,7 +154,7 @@ Expr written(const Expr& pattern, const std::map<std::string, Expr>& known, cons
     const AttrDef* d = value.kind == Expr::Kind::name ? definition_of(info, value.text) : nullptr;
     if (d && !known.count(value.text) && !is_unusual(form, d->name) && same_value(*d, value_of(layer, *d), d->fallback))
       continue;
-    out.named.emplace_back(name, again(value));
+    out.named.push_back({name, again(value)});
   }
   return out;
 }

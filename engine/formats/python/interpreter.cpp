@@ -209,9 +209,9 @@ void Interpreter::bind_function(Frame& f, const Statement& function, const std::
       fail_at(line, "\"" + told[i].name + "\" is not given",
               f.forward ? "" : "give it a default: the model is made without arguments");
   }
-  for (const auto& [name, value] : named)
-    if (std::none_of(told.begin(), told.end(), [&](const auto& p) { return p.name == name; }))
-      fail_at(line, "it takes no \"" + name + "\"");
+  for (const auto& given : named)
+    if (std::none_of(told.begin(), told.end(), [&](const auto& p) { return p.name == given.first; }))
+      fail_at(line, "it takes no \"" + given.first + "\"");
 }
 
 Value Interpreter::instance(const Statement& type, std::vector<Value> args,

@@ -152,16 +152,18 @@ bool Matcher::unify_call(const Expr& pattern, const Expr& e, const LayerInfo& in
     }
     // By name, where it is the name of an attribute.
     const std::string& name = pattern.items[i].text;
-    auto given = std::find_if(e.named.begin(), e.named.end(), [&](const auto& n) { return n.first == name; });
+    auto given = std::find_if(e.named.begin(), e.named.end(), [&](const auto& n) { return n.name == name; });
     if (pattern.items[i].kind != Expr::Kind::name || given == e.named.end()) return false;
-    if (!unify(pattern.items[i], given->second, info, found)) return false;
+    if (!unify(pattern.items[i], given->value, info, found)) return false;
   }
   std::set<std::string> used;
-  for (const auto& [name, wanted] : pattern.named) {
+  for (const NamedExpr& in_pattern : pattern.named) {
+    const std::string& name = in_pattern.name;
+    const Expr& wanted = in_pattern.value;
     used.insert(name);
-    auto given = std::find_if(e.named.begin(), e.named.end(), [&](const auto& n) { return n.first == name; });
+    auto given = std::find_if(e.named.begin(), e.named.end(), [&](const auto& n) { return n.name == name; });
     if (given != e.named.end()) {
-      if (!unify(wanted, given->second, info, found)) return false;
+      if (!unify(wanted, given->value, info, found)) return false;
     } else if (at < e.items.size()) {
       if (!unify(wanted, e.items[at++], info, found)) return false;
     } else if (wanted.kind == Expr::Kind::name && has_attr(info, wanted.text)) {
@@ -170,9 +172,9 @@ bool Matcher::unify_call(const Expr& pattern, const Expr& e, const LayerInfo& in
       return false;
     }
   }
-  for (const auto& [name, value] : e.named)
-    if (!used.count(name) &&
-        std::none_of(pattern.items.begin(), pattern.items.end(), [&](const Expr& i) { return i.text == name; }))
+  for (const NamedExpr& given : e.named)
+    if (!used.count(given.name) &&
+        std::none_of(pattern.items.begin(), pattern.items.end(), [&](const Expr& i) { return i.text == given.name; }))
       return false;
   return at == e.items.size();
 }

@@ -363,7 +363,7 @@ class Parser {
       if (here().kind == Kind::name && tokens_.list[at_ + 1].kind == Kind::sign && tokens_.list[at_ + 1].text == "=") {
         std::string name = next().text;
         ++at_;
-        e.named.emplace_back(std::move(name), expression());
+        e.named.push_back({std::move(name), expression()});
       } else {
         Expr item = starred();
         if (is_word("for")) item = each(std::move(item));

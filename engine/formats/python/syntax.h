@@ -2,13 +2,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 // The part of Python in which models are written: classes with __init__ and forward, assignments, calls, numbers,
 // lists, `for` and `if`. It is read, never run.
 namespace tenon::python {
 
+struct NamedExpr;
 struct Expr {
   enum class Kind : uint8_t {
     none,
@@ -36,8 +36,12 @@ struct Expr {
   double real = 0;
   std::string text;
   std::vector<Expr> items;
-  std::vector<std::pair<std::string, Expr>> named;
+  std::vector<NamedExpr> named;
   int line = 0;
+};
+struct NamedExpr {
+  std::string name;
+  Expr value;
 };
 
 struct Statement {
