@@ -53,12 +53,13 @@ void verify_tensors(const formats::NamedTensors& all, const formats::NamedTensor
                     ExportReport& e) {
   if (back.size() != all.size())
     throw Error(fmt::format("{}: {} tensors were written and {} are read back", path, all.size(), back.size()));
-  for (const auto& [name, t] : all) {
-    const auto it = std::find_if(back.begin(), back.end(), [&](const auto& b) { return b.first == name; });
+  for (const auto& wrote : all) {
+    const Tensor& t = wrote.second;
+    const auto it = std::find_if(back.begin(), back.end(), [&](const auto& b) { return b.first == wrote.first; });
     std::vector<char> one, other;
     if (it == back.end() || it->second.dtype() != t.dtype() || !(it->second.size() == t.size()) ||
         logical_bytes(it->second, one) != logical_bytes(t, other))
-      throw Error(fmt::format("{}: the tensor \"{}\" read back is not the one that was written", path, name));
+      throw Error(fmt::format("{}: the tensor \"{}\" read back is not the one that was written", path, wrote.first));
   }
   e.verified = true;
   e.text += "\nverified: every tensor read back has the same bits";

@@ -72,15 +72,15 @@ Names renamed(const Content& was, const Content& is) {
   std::set<std::string> come;
   for (const auto& [name, l] : is.layers)
     if (!was.layers.contains(name)) come.insert(name);
-  for (const auto& [name, l] : was.layers) {
-    if (is.layers.contains(name)) continue;
+  for (const auto& gone : was.layers) {
+    if (is.layers.contains(gone.first)) continue;
     const auto to = std::find_if(come.begin(), come.end(), [&](const std::string& n) {
       LayerSpec same = is.layers.at(n);
-      same.name = name;
-      return same == l;
+      same.name = gone.first;
+      return same == gone.second;
     });
     if (to == come.end()) continue;
-    names[name] = *to;
+    names[gone.first] = *to;
     come.erase(to);
   }
   return names;

@@ -97,7 +97,7 @@ void TrainingSession::Impl::undo_norms(const std::vector<std::string>& layers) {
     if (std::find(layers.begin(), layers.end(), path) == layers.end()) continue;
     const LayerSpec& layer = *spec.find(path);
     const double eps = layer_values(layer, *find_layer_type(layer.type)).number("eps");
-    Undone& one = *undone.emplace_back(std::make_unique<Undone>(module));
+    Undone& one = *undone.emplace_back(std::make_unique<Undone>(Undone{module}));
     one.hook = module->add_forward_pre_hook([&one, eps](nn::Module&, std::vector<Tensor>& in) {
       one.look(in.at(0), eps);
       one.set();

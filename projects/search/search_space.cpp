@@ -175,7 +175,7 @@ SearchSpace::SearchSpace(const Settings& keys, const Recipe& base) {
     throw Error::usage("a sweep without a key searches nothing",
                        "Say what to search: --key optimizer.lr=log:1e-4..1e-1");
   for (const auto& [key, text] : keys) {
-    if (std::any_of(keys_.begin(), keys_.end(), [&](const SearchKey& k) { return k.key == key; }))
+    if (std::any_of(keys_.begin(), keys_.end(), [&key = key](const SearchKey& k) { return k.key == key; }))
       throw Error::usage(fmt::format("the key {} is given twice", key), "List all of its values in one place.");
     keys_.push_back(read_key(key, text, base));
   }
