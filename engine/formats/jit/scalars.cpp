@@ -90,8 +90,8 @@ size_t place_in(const JitValue& list, const JitValue& index) {
 }
 
 Answer added(ScalarCall& c) {
-  static const ScalarFunction numbers = counted(
-      "add", [](int64_t a, int64_t b) { return a + b; }, [](double a, double b) { return a + b; });
+  constexpr auto plus = [](auto a, auto b) { return a + b; };
+  static const ScalarFunction numbers = counted("add", plus, plus);
   return numbers(c);
 }
 /// Of a list of truth values.
@@ -108,6 +108,8 @@ Answer copied_list(ScalarCall& c) {
 }
 
 const std::map<std::string, ScalarFunction>& scalar_functions() {
+  constexpr auto minus = [](auto a, auto b) { return a - b; };
+  constexpr auto times = [](auto a, auto b) { return a * b; };
   static const auto& all = *new std::map<std::string, ScalarFunction>{
       {"torch.add",
        [](ScalarCall& c) -> Answer {
@@ -118,22 +120,26 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
          }
          return added(c);
        }},
-      {"torch.sub", counted("sub", [](int64_t a, int64_t b) { return a - b; }, [](double a, double b) { return a - b; })},
-      {"torch.mul", counted("mul", [](int64_t a, int64_t b) { return a * b; }, [](double a, double b) { return a * b; })},
+      {"torch.sub", counted("sub", minus, minus)},
+      {"torch.mul", counted("mul", times, times)},
       {"torch.floordiv", counted("floordiv", floored, [](double a, double b) { return std::floor(a / b); })},
       {"torch.floor_divide", counted("floordiv", floored, [](double a, double b) { return std::floor(a / b); })},
-      {"torch.remainder", counted(nullptr, [](int64_t a, int64_t b) { return a - floored(a, b) * b; },
-                                  [](double a, double b) { return a - std::floor(a / b) * b; })},
-      {"ops.prim.min", counted(nullptr, [](int64_t a, int64_t b) { return std::min(a, b); },
-                               [](double a, double b) { return std::min(a, b); })},
-      {"ops.prim.max", counted(nullptr, [](int64_t a, int64_t b) { return std::max(a, b); },
-                               [](double a, double b) { return std::max(a, b); })},
+      {"torch.remainder", counted(
+                              nullptr, [](int64_t a, int64_t b) { return a - floored(a, b) * b; },
+                              [](double a, double b) { return a - std::floor(a / b) * b; })},
+      {"ops.prim.min", counted(
+                           nullptr, [](int64_t a, int64_t b) { return std::min(a, b); },
+                           [](double a, double b) { return std::min(a, b); })},
+      {"ops.prim.max", counted(
+                           nullptr, [](int64_t a, int64_t b) { return std::max(a, b); },
+                           [](double a, double b) { return std::max(a, b); })},
       // Of two whole numbers that a trace has as tensors the one divides the other without a rest.
       {"torch.div",
        [](ScalarCall& c) -> Answer {
          if (!all_numbers(c) && !(c.args.size() > 1 && is_number(c.args[0]) && is_number(c.args[1]))) return {};
          const JitValue &a = c.args[0], &b = c.args[1];
-         if (a.kind != JitKind::whole || b.kind != JitKind::whole) return JitValue::fraction(number_in(a) / number_in(b));
+         if (a.kind != JitKind::whole || b.kind != JitKind::whole)
+           return JitValue::fraction(number_in(a) / number_in(b));
          if (!a.whole.name.empty() || !b.whole.name.empty()) return c.graph.count("floordiv", a.whole, b.whole);
          if (b.whole.value != 0 && a.whole.value % b.whole.value == 0)
            return JitValue::number(a.whole.value / b.whole.value);
@@ -143,11 +149,12 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
        [](ScalarCall& c) -> Answer {
          if (!all_numbers(c)) return {};
          return c.at(0).kind == JitKind::whole ? JitValue::number(-static_cast<int64_t>(number_in(c.at(0))))
-                                            : JitValue::fraction(-number_in(c.at(0)));
+                                               : JitValue::fraction(-number_in(c.at(0)));
        }},
       {"torch.pow",
        [](ScalarCall& c) -> Answer {
-         return all_numbers(c) ? Answer(JitValue::fraction(std::pow(number_in(c.at(0)), number_in(c.at(1))))) : Answer();
+         if (!all_numbers(c)) return {};
+         return JitValue::fraction(std::pow(number_in(c.at(0)), number_in(c.at(1))));
        }},
       {"math.sqrt",
        [](ScalarCall& c) -> Answer {
@@ -206,8 +213,8 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
        [](ScalarCall& c) -> Answer {
          const JitValue& all = c.at(0);
          if (all.kind != JitKind::list) return {};
-         return JitValue::boolean(
-             std::any_of(all.items->begin(), all.items->end(), [&](auto& v) { return equal_values(c.graph, v, c.at(1)); }));
+         const auto same = [&](const JitValue& v) { return equal_values(c.graph, v, c.at(1)); };
+         return JitValue::boolean(std::any_of(all.items->begin(), all.items->end(), same));
        }},
       // A comprehension goes over range(from, to, step).
       {"torch.__range_length",
@@ -279,10 +286,9 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
       {"ops.prim.dtype",
        [](ScalarCall& c) -> Answer {
          // c10::ScalarType's numbers of the engine's types, which are in another order.
-         static const std::map<DType, int64_t> numbers = {{DType::u8, 0},   {DType::i8, 1},       {DType::i16, 2},
-                                                          {DType::i32, 3},  {DType::i64, 4},      {DType::f16, 5},
-                                                          {DType::f32, 6},  {DType::f64, 7},      {DType::boolean, 11},
-                                                          {DType::bf16, 15}};
+         static const std::map<DType, int64_t> numbers = {
+             {DType::u8, 0},  {DType::i8, 1},  {DType::i16, 2}, {DType::i32, 3},      {DType::i64, 4},
+             {DType::f16, 5}, {DType::f32, 6}, {DType::f64, 7}, {DType::boolean, 11}, {DType::bf16, 15}};
          const auto it = numbers.find(c.graph.meta(c.at(0).text).dtype);
          if (it == numbers.end()) throw OnnxUnsupported("it asks for a type that is not supported");
          return JitValue::number(it->second);
