@@ -118,11 +118,11 @@ Pairs configuration_of(const Trace& t) {
                                          "deviceProperties",     "distributedInfo", "cuda_driver_version",
                                          "cuda_runtime_version", "trace_id",        "traceName"};
   constexpr size_t kMost = 40;
-  for (const auto& [key, value] : t.metadata())
-    if (all.size() < kMost && std::none_of(std::begin(told), std::end(told), [&](const char* k) { return key == k; })) {
-      std::string what = key;
+  for (const auto& one : t.metadata())
+    if (all.size() < kMost && std::ranges::find(told, one.first) == std::end(told)) {
+      std::string what = one.first;
       std::replace(what.begin(), what.end(), '_', ' ');
-      add(what, plain_text(value));
+      add(what, plain_text(one.second));
     }
   return all;
 }
