@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <utility>
 
 #include "core/error.h"
 #include "engine/formats/jit/composites.h"
@@ -373,7 +375,7 @@ JitValue JitInterpreter::call_torch(const std::string& function, std::vector<Jit
         std::none_of(args.begin(), args.end(),
                      [this](const JitValue& v) { return v.is_tensor() && number_of(v).is_tensor(); }))
       for (JitValue& v : args) v = number_of(v);
-    if (auto known = jit_scalar(graph_, function, args, scope_)) return *known;
+    if (auto known = jit_scalar(graph_, function, args, named, scope_)) return *known;
     std::string op = function.substr(function.rfind('.') + 1);
     // The last arguments say how cuDNN goes about it.
     constexpr size_t kOfConvolution = 9;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <unordered_map>
+#include <utility>
 
 #include "core/error.h"
 #include "engine/formats/jit/graph.h"
@@ -25,7 +25,14 @@ using Args = std::vector<JitValue>;
 struct ScalarCall {
   JitGraph& graph;
   Args& args;
+  const std::vector<std::pair<std::string, JitValue>>& named;
   const std::string& scope;
+  /// None where it is not given.
+  JitValue by_name(const std::string& name) const {
+    for (const auto& given : named)
+      if (given.first == name) return given.second;
+    return {};
+  }
   const JitValue& at(size_t i) const {
     if (i >= args.size()) throw Error("an argument is missing");
     return args[i];
@@ -59,10 +66,18 @@ bool equal_values(const JitGraph& graph, const JitValue& a, const JitValue& b) {
   return a.kind == JitKind::none || a.text == b.text;
 }
 
+/// torch.add(a, b, alpha) of numbers is read where alpha is 1.
+void refuse_alpha(const ScalarCall& c) {
+  const JitValue alpha = c.args.size() > 2 ? c.args[2] : c.by_name("alpha");
+  if (alpha.kind != JitKind::none && number_in(alpha) != 1)
+    throw OnnxUnsupported("a number that is multiplied on the way is not followed");
+}
+
 /// Whole numbers stay whole; of one that only a run knows the graph counts.
 ScalarFunction counted(const char* graph_op, int64_t (*whole)(int64_t, int64_t), double (*real)(double, double)) {
   return [=](ScalarCall& c) -> Answer {
     if (c.args.size() < 2 || !is_number(c.args[0]) || !is_number(c.args[1])) return {};
+    refuse_alpha(c);
     const JitValue &a = c.args[0], &b = c.args[1];
     if (a.kind != JitKind::whole || b.kind != JitKind::whole)
       return JitValue::fraction(real(number_in(a), number_in(b)));
@@ -133,17 +148,16 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
       {"ops.prim.max", counted(
                            nullptr, [](int64_t a, int64_t b) { return std::max(a, b); },
                            [](double a, double b) { return std::max(a, b); })},
-      // Of two whole numbers that a trace has as tensors the one divides the other without a rest.
+      // A quotient of whole numbers is a fraction, but where it is rounded.
       {"torch.div",
        [](ScalarCall& c) -> Answer {
-         if (!all_numbers(c) && !(c.args.size() > 1 && is_number(c.args[0]) && is_number(c.args[1]))) return {};
-         const JitValue &a = c.args[0], &b = c.args[1];
-         if (a.kind != JitKind::whole || b.kind != JitKind::whole)
-           return JitValue::fraction(number_in(a) / number_in(b));
-         if (!a.whole.name.empty() || !b.whole.name.empty()) return c.graph.count("floordiv", a.whole, b.whole);
-         if (b.whole.value != 0 && a.whole.value % b.whole.value == 0)
-           return JitValue::number(a.whole.value / b.whole.value);
-         return JitValue::fraction(number_in(a) / number_in(b));
+         if (c.args.size() < 2 || !is_number(c.args[0]) || !is_number(c.args[1])) return {};
+         const std::string way = c.by_name("rounding_mode").text;
+         if (way.empty()) return JitValue::fraction(number_in(c.args[0]) / number_in(c.args[1]));
+         const bool known = c.args[0].is_known_whole() && c.args[1].is_known_whole();
+         if (way == "trunc" && known && (c.args[0].whole.value < 0) != (c.args[1].whole.value < 0))
+           throw OnnxUnsupported("it rounds a negative quotient towards zero");
+         return scalar_functions().at("torch.floordiv")(c);  // sizes are not negative
        }},
       {"torch.neg",
        [](ScalarCall& c) -> Answer {
@@ -242,7 +256,6 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
        [](ScalarCall& c) -> Answer {
          if (c.args.size() < 2 || !is_number(c.args[0]) || !is_number(c.args[1])) return {};
          std::swap(c.args[0], c.args[1]);
-         c.args.resize(2);
          return scalar_functions().at("torch.sub")(c);
        }},
       {"torch.slice",
@@ -316,10 +329,11 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
 }  // namespace
 
 std::optional<JitValue> jit_scalar(JitGraph& graph, const std::string& function, std::vector<JitValue>& args,
+                                   const std::vector<std::pair<std::string, JitValue>>& named,
                                    const std::string& scope) {
   const auto it = scalar_functions().find(function);
   if (it == scalar_functions().end()) return {};
-  ScalarCall c{graph, args, scope};
+  ScalarCall c{graph, args, named, scope};
   return it->second(c);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/formats/jit/value.h"
@@ -13,6 +14,7 @@ class JitGraph;
 /// __getitem__, ... Nothing where it is none of these, or is given tensors to compute with. Throws OnnxUnsupported
 /// where only a run knows the answer.
 std::optional<JitValue> jit_scalar(JitGraph& graph, const std::string& function, std::vector<JitValue>& args,
+                                   const std::vector<std::pair<std::string, JitValue>>& named,
                                    const std::string& scope);
 
 }  // namespace tenon::formats

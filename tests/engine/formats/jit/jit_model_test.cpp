@@ -121,6 +121,26 @@ std::string changed(const TemporaryFolder& folder, const std::string& name, cons
   return path;
 }
 
+TEST(JitModels, a_quotient_of_sizes_is_a_fraction_but_where_it_is_rounded) {
+  const TemporaryFolder folder("tenon-jit");
+  const auto last = [&](const std::string& factor) {
+    const std::string path = changed(folder, "tuple.traced", "torch.mean(x, [-1], True)",
+                                     "torch.mul(torch.mean(x, [-1], True), " + factor + ")");
+    return load_jit(path);
+  };
+  const Tensor x = some({3, 6}), mean_of = mean(x, {1}, true);
+  const auto expect_factor = [&](const std::string& factor, double by) {
+    const Tensor y = run_onnx(last(factor), {x}).at(2);
+    EXPECT_LE(item(amax(abs(sub(y, mul(mean_of, scalar(by)))))), 1e-6) << factor;
+  };
+  expect_factor("torch.div(1, torch.size(x, 1))", 1.0 / 6);
+  expect_factor("torch.div(7, 2, rounding_mode=\"floor\")", 3);
+  expect_factor("torch.add(2, torch.size(x, 1), alpha=1)", 8);
+  EXPECT_SAYS(message_of([&] { last("torch.add(2, 3, alpha=2)"); }), "multiplied on the way");
+  // With the batch it is a fraction that no size is: the program serves the batch of its trace alone.
+  EXPECT_EQ(last("torch.div(1, torch.size(x, 0))").graph.inputs.at(0).shape.at(0).value, 2);
+}
+
 TEST(JitModels, what_cannot_be_read_is_named_and_nothing_is_run) {
   const TemporaryFolder folder("tenon-jit");
   const auto said = [&](const std::string& from, const std::string& to) {
