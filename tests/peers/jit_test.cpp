@@ -8,7 +8,6 @@
 #include "core/temporary_folder.h"
 #include "engine/formats/jit/jit_model.h"
 #include "engine/formats/onnx/import.h"
-#include "engine/formats/onnx/run.h"
 #include "tests/peers/layer_graphs.h"
 #include "tests/peers/torch.h"
 
@@ -38,17 +37,8 @@ TEST(JitPrograms, modules_of_pytorch_give_the_same_here) {
     }
     const bool any_batch = model.graph.inputs.at(0).shape.at(0).value < 0;
     EXPECT_EQ(any_batch, file != "turned.scripted.pt") << "whose interpolation asks for the batch";
-    for (const char* which : {"output", "again"}) {
-      if (!any_batch && which == std::string("again")) continue;
-      const Tensor& x = find(theirs, name + (which == std::string("again") ? " longer" : " input"));
-      const std::vector<Tensor> ours = formats::run_onnx(model, {x});
-      for (size_t k = 0; k < ours.size(); ++k) {
-        const Tensor& other = find(theirs, name + " " + which + " " + std::to_string(k));
-        ASSERT_EQ(ours[k].size(), other.size()) << which << k;
-        EXPECT_EQ(ours[k].dtype(), other.dtype()) << which << k;
-        EXPECT_LE(apart(ours[k], other), 1e-4) << which << k;
-      }
-    }
+    expect_outputs_of_pytorch(model, theirs, name, false);
+    if (any_batch) expect_outputs_of_pytorch(model, theirs, name, true);
     try {
       const formats::ImportedModel layers =
           formats::import_model(model, name, {given.size().begin() + 1, given.size().end()});

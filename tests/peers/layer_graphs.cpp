@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/formats/onnx/export.h"
+#include "engine/formats/onnx/run.h"
 #include "engine/graph/graph.h"
 #include "engine/nn/module.h"
 #include "engine/ops/create.h"
@@ -101,6 +102,20 @@ WrittenGraphs written_graphs(const TemporaryFolder& folder, const std::string& e
 void expect_state(const LayerGraph& graph, const formats::NamedTensors& theirs, const std::string& prefix) {
   for (const auto* tensors : {&graph.state.parameters, &graph.state.buffers})
     for (const auto& [name, t] : *tensors) EXPECT_EQ(difference(t, find(theirs, prefix + name)), 0) << name;
+}
+
+void expect_outputs_of_pytorch(const formats::OnnxModel& model, const formats::NamedTensors& theirs,
+                               const std::string& name, bool again) {
+  const std::string which = again ? "again" : "output";
+  const std::vector<Tensor> ours = formats::run_onnx(model, {find(theirs, name + (again ? " longer" : " input"))});
+  ASSERT_FALSE(ours.empty());
+  for (size_t k = 0; k < ours.size(); ++k) {
+    SCOPED_TRACE(which + " " + std::to_string(k));
+    const Tensor& other = find(theirs, name + " " + which + " " + std::to_string(k));
+    ASSERT_EQ(ours[k].size(), other.size());
+    EXPECT_EQ(ours[k].dtype(), other.dtype());
+    EXPECT_LE(apart(ours[k], other), 1e-4);
+  }
 }
 
 }  // namespace tenon::peers

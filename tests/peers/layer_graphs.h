@@ -5,6 +5,7 @@
 
 #include "core/temporary_folder.h"
 #include "core/tensor.h"
+#include "engine/formats/named_tensors.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/torchscript/script.h"
 #include "tests/peers/cases.h"
@@ -33,5 +34,9 @@ WrittenGraphs written_graphs(const TemporaryFolder& folder, const std::string& e
                              const std::function<void(const std::string& path, const LayerGraph& graph)>& write);
 /// A state_dict that PyTorch read is to the bit what was written.
 void expect_state(const LayerGraph& graph, const formats::NamedTensors& theirs, const std::string& prefix);
+
+/// A model of a module of exported.py gives what PyTorch gave, on its input or on the longer one (`again`).
+void expect_outputs_of_pytorch(const formats::OnnxModel& model, const formats::NamedTensors& theirs,
+                               const std::string& name, bool again);
 
 }  // namespace tenon::peers
