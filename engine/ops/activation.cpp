@@ -3,7 +3,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/op/parametric.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/loss.h"
 
 namespace tenon {
@@ -145,9 +145,11 @@ struct RreluSlope {
     ops::common_float({&x});
     return x;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = ops::dense(c.in[0]);
+    Tensor x = ops::dense(c.in[0], room);
     const DrawnFrom key(c.in[1], a.stream, a.first);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);

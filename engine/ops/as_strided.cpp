@@ -8,17 +8,18 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/view.h"
 
 namespace tenon {
 namespace {
 
 /// Memory as far as both layouts reach, in which the base and the view can be laid out as they were.
-struct Room {
-  Tensor memory;
+struct Laid {
+  Tensor memory;  ///< absent where the room only counts
   Layout base, view;
 
-  Room(const StridedPlace& p, DType dtype) : base(p.base), view(p.view) {
+  Laid(const StridedPlace& p, DType dtype, kernels::Room& room) : base(p.base), view(p.view) {
     int64_t lo, hi, vlo, vhi;
     base.extent(lo, hi);
     view.extent(vlo, vhi);
@@ -26,9 +27,19 @@ struct Room {
       lo = vlo, hi = vhi;
     else if (vhi >= vlo)
       lo = std::min(lo, vlo), hi = std::max(hi, vhi);
-    memory = empty({std::max<int64_t>(0, hi - lo + 1)}, dtype);
+    const int64_t count = std::max<int64_t>(0, hi - lo + 1);
+    const size_t bytes = static_cast<size_t>(count) * itemsize(dtype);
+    if (char* at = room.take<char>(static_cast<int64_t>(bytes)))
+      memory = from_blob(at, bytes, Layout::contiguous({count}), dtype, [](Storage* s) { delete s; });
+    else if (count == 0)
+      memory = empty({0}, dtype);
     base.offset -= lo;
     view.offset -= lo;
+  }
+  static size_t bytes(const StridedPlace& p, DType dtype) {
+    kernels::Room room;
+    Laid(p, dtype, room);
+    return room.used();
   }
   Tensor as_base() const { return view_of(memory, base); }
   Tensor as_view() const { return view_of(memory, view); }
@@ -53,31 +64,16 @@ void add_at(const Layout& l, T* to, const T* from) {
   each_position(l, [&](int64_t at, int64_t i) { to[at] += from[i]; });
 }
 
-/// Adds x (contiguous) at the places of l, one element after the other. Sums of halves are taken in f32.
-void add_overlapping(const Tensor& memory, const Layout& l, const Tensor& x) {
-  switch (memory.dtype()) {
-    case DType::f64:
-      return add_at(l, memory.data<double>(), x.data<double>());
-    case DType::f32:
-      return add_at(l, memory.data<float>(), x.data<float>());
-    case DType::i64:
-      return add_at(l, memory.data<int64_t>(), x.data<int64_t>());
-    default:
-      break;
-  }
-  DType via = is_floating(memory.dtype()) ? DType::f32 : DType::i64;
-  Tensor sums = empty(memory.size(), via), values = empty(x.size(), via);
-  copy_(sums, memory);
-  copy_(values, x);
-  add_overlapping(sums, l, values);
-  copy_(memory, sums);
+/// What elements that lie over each other are added in: halves in f32, small integers in i64.
+DType sums_in(DType t) {
+  if (t == DType::f64 || t == DType::f32 || t == DType::i64) return t;
+  return is_floating(t) ? DType::f32 : DType::i64;
 }
-
-Tensor dense_copy(const Tensor& x) {
-  if (x.is_contiguous()) return x;
-  Tensor t = empty(x.size(), x.dtype());
-  copy_(t, x);
-  return t;
+/// Adds x (contiguous, of the memory's type) at the places of l, one element after the other.
+void add_overlapping(const Tensor& memory, const Layout& l, const Tensor& x) {
+  if (memory.dtype() == DType::f64) return add_at(l, memory.data<double>(), x.data<double>());
+  if (memory.dtype() == DType::f32) return add_at(l, memory.data<float>(), x.data<float>());
+  add_at(l, memory.data<int64_t>(), x.data<int64_t>());
 }
 
 Meta of_size(const Meta& like, const Shape& size) {
@@ -113,11 +109,13 @@ struct StridedGather {
     expect_size(x, a.base.size, "the tensor");
     return of_size(x, a.view.size);
   }
+  static size_t workspace(const Attrs& a, const Call& c) { return Laid::bytes(a, c.in[0].dtype()); }
   static void cpu(const Call& c) {
-    Room room(c.as<Attrs>(), c.in[0].dtype());
-    fill(room.memory, 0);
-    copy_(room.as_base(), c.in[0]);
-    copy_(c.out[0], room.as_view());
+    kernels::Room room(c.workspace);
+    const Laid laid(c.as<Attrs>(), c.in[0].dtype(), room);
+    fill(laid.memory, 0);
+    copy_(laid.as_base(), c.in[0]);
+    copy_(c.out[0], laid.as_view());
   }
   static void backward(Grad& d) { d.in(0) = strided_scatter(d.out(), d.as<Attrs>()); }
   static void samples(Samples& s) {
@@ -135,23 +133,39 @@ struct StridedScatter {
       throw Error("the base's own elements share memory: its gradient has no single place", "clone() the base first");
     return of_size(x, a.base.size);
   }
+  /// The usual case: the base lies as the result does, and the view shows each element once.
+  static bool straight(const Attrs& a, const Call& c) {
+    return a.base.offset == 0 && a.base.is_contiguous() && c.out[0].is_contiguous() && !a.view.may_overlap();
+  }
+  static DType type_of(const Attrs& a, const Call& c) {
+    return a.view.may_overlap() ? sums_in(c.in[0].dtype()) : c.in[0].dtype();
+  }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    if (straight(a, c)) return 0;
+    const DType t = type_of(a, c);
+    kernels::Room room;
+    Laid(a, t, room);
+    if (a.view.may_overlap()) ops::dense_as(c.in[0], t, room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    // The usual case: the base lies as the result does, and the view shows each element once.
-    if (a.base.offset == 0 && a.base.is_contiguous() && c.out[0].is_contiguous() && !a.view.may_overlap()) {
+    if (straight(a, c)) {
       fill(c.out[0], 0);
       Layout at = a.view;
       at.offset += c.out[0].offset();
       copy_(view_of(c.out[0], at), c.in[0]);
       return;
     }
-    Room room(a, c.in[0].dtype());
-    fill(room.memory, 0);
+    const DType t = type_of(a, c);
+    kernels::Room room(c.workspace);
+    const Laid laid(a, t, room);
+    fill(laid.memory, 0);
     if (a.view.may_overlap())
-      add_overlapping(room.memory, room.view, dense_copy(c.in[0]));
+      add_overlapping(laid.memory, laid.view, ops::dense_as(c.in[0], t, room));
     else
-      copy_(room.as_view(), c.in[0]);
-    copy_(c.out[0], room.as_base());
+      copy_(laid.as_view(), c.in[0]);
+    copy_(c.out[0], laid.as_base());
   }
   static void backward(Grad& d) { d.in(0) = strided_gather(d.out(), d.as<Attrs>()); }
   static void samples(Samples& s) {
@@ -171,11 +185,13 @@ struct Replace {
     if (a.view.may_overlap()) throw Error("the places to replace share elements");
     return x;
   }
+  static size_t workspace(const Attrs& a, const Call& c) { return Laid::bytes(a, c.in[0].dtype()); }
   static void cpu(const Call& c) {
-    Room room(c.as<Attrs>(), c.in[0].dtype());
-    copy_(room.as_base(), c.in[0]);
-    copy_(room.as_view(), c.in[1]);
-    copy_(c.out[0], room.as_base());
+    kernels::Room room(c.workspace);
+    const Laid laid(c.as<Attrs>(), c.in[0].dtype(), room);
+    copy_(laid.as_base(), c.in[0]);
+    copy_(laid.as_view(), c.in[1]);
+    copy_(c.out[0], laid.as_base());
   }
   static void backward(Grad& d) {
     const auto& a = d.as<Attrs>();

@@ -10,7 +10,7 @@
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
 #include "engine/ops/criterion.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/join.h"
 #include "engine/ops/pad.h"
@@ -124,10 +124,12 @@ struct CtcBackward {
   static constexpr OpInfo info{"ctc_loss_backward", "", OpKind::other};
   using Attrs = CtcAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) { out[0] = in[0].meta(); }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1, 2, 3, 4}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor p = dense(c.in[0]), targets = dense(c.in[1]), steps = dense(c.in[2]), lengths = dense(c.in[3]),
-           g = dense(c.in[4]);
+    Tensor p = dense(c.in[0], room), targets = dense(c.in[1], room), steps = dense(c.in[2], room),
+           lengths = dense(c.in[3], room), g = dense(c.in[4], room);
     int64_t n = p.size(1), classes = p.size(2), most = targets.size(1);
     float_or_double(p.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -161,9 +163,12 @@ struct Ctc {
     out[0] = in[0].meta();
     out[0].shape = {in[0].size(1)};
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1, 2, 3}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor p = dense(c.in[0]), targets = dense(c.in[1]), steps = dense(c.in[2]), lengths = dense(c.in[3]);
+    Tensor p = dense(c.in[0], room), targets = dense(c.in[1], room), steps = dense(c.in[2], room),
+           lengths = dense(c.in[3], room);
     check_lengths(p, targets, steps, lengths);
     int64_t n = p.size(1), classes = p.size(2), most = targets.size(1);
     float_or_double(p.dtype(), [&](auto one) {

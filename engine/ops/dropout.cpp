@@ -4,7 +4,7 @@
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 
 namespace tenon {
 namespace {
@@ -36,9 +36,13 @@ struct Dropout {
   static void place(const Attrs& a, const Tensor*, Layout* out) {
     if (a.nhwc) out[0] = Layout::channels_last(out[0].size);
   }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    return a.nhwc ? ops::dense_nhwc_bytes(c, {0}) : ops::dense_bytes(c, {0});
+  }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = a.nhwc ? dense_nhwc(c.in[0]) : dense(c.in[0]);
+    Tensor x = a.nhwc ? dense_nhwc(c.in[0], room) : dense(c.in[0], room);
     const DrawnFrom from_key(c.in[1], a.stream, a.first);
     auto below = static_cast<uint64_t>(a.p * 0x1p32);  // 2^32 of them: p = 1 drops every word
     ops::float_or_double(x.dtype(), [&](auto one) {

@@ -10,7 +10,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -60,9 +60,11 @@ struct Embedding {
     m.shape.push_back(w.shape[1]);
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor w = dense(c.in[0]), index = dense(c.in[1]);
+    Tensor w = dense(c.in[0], room), index = dense(c.in[1], room);
     check_range(index, w.size(0));
     size_t width = static_cast<size_t>(w.size(1)) * itemsize(w.dtype());
     const int64_t* at = index.data<int64_t>();
@@ -110,9 +112,11 @@ struct ScatterRows {
     m.shape = {a.rows, width};
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]), index = dense(c.in[1]);
+    Tensor x = dense(c.in[0], room), index = dense(c.in[1], room);
     check_range(index, a.rows);
     int64_t width = x.size(-1), count = index.numel();
     const int64_t* at = index.data<int64_t>();
@@ -199,10 +203,12 @@ struct EmbeddingBag {
     out[1].dtype = DType::i64;
     out[1].shape = a.mode == 2 ? out[0].shape : Shape{0};
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1, 2, 3}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor w = dense(c.in[0]), index = dense(c.in[1]), offsets = dense(c.in[2]),
-           scale = c.inputs > 3 ? dense(c.in[3]) : Tensor();
+    Tensor w = dense(c.in[0], room), index = dense(c.in[1], room), offsets = dense(c.in[2], room),
+           scale = c.inputs > 3 ? dense(c.in[3], room) : Tensor();
     check_range(index, w.size(0));
     std::vector<int64_t> bounds = bounds_of(offsets, index.numel(), a.last);
     int64_t width = w.size(1), bags = c.out[0].size(0);

@@ -16,7 +16,7 @@
 #include "engine/op/samples.h"
 #include "engine/op/strided_loop.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/index.h"
 #include "engine/ops/join.h"
 #include "engine/ops/pointwise.h"
@@ -43,8 +43,10 @@ struct Fourier {
       throw Error(fmt::format("size {} holds no complex numbers: the last axis has size 2", to_string(x.shape)));
     return x;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room);
     const int64_t n = x.size(-2), rows = n ? x.numel() / (2 * n) : 0;
     if (rows == 0) return;
     float_or_double(x.dtype(), [&](auto one) {

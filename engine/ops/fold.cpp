@@ -6,7 +6,7 @@
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 
 namespace tenon {
 namespace {
@@ -67,9 +67,11 @@ struct Im2Col {
     m.shape = {x.shape[0], x.shape[1] * a.kernel.product(), a.windows(0) * a.windows(1)};
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]);
+    Tensor x = dense(c.in[0], room);
     int64_t planes = x.size(0) * x.size(1), image = a.image.product(),
             columns = a.kernel.product() * a.windows(0) * a.windows(1);
     ops::float_or_double(x.dtype(), [&](auto one) {
@@ -104,9 +106,11 @@ struct Col2Im {
     m.shape = {x.shape[0], x.shape[1] / taps, a.image[0], a.image[1]};
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]);
+    Tensor x = dense(c.in[0], room);
     int64_t image = a.image.product(), columns = a.kernel.product() * a.windows(0) * a.windows(1),
             planes = c.out[0].size(0) * c.out[0].size(1);
     ops::float_or_double(x.dtype(), [&](auto one) {

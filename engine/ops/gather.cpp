@@ -13,7 +13,7 @@
 #include "engine/op/strided_loop.h"
 #include "engine/ops/by_dtype.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/index.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
@@ -52,7 +52,7 @@ struct Walk {
     int64_t step = 1, size = 1;               ///< along the axis
     std::vector<int64_t> outer_at, inner_at;  ///< offsets
   };
-  Walk(const Tensor& i, int axis) : index(dense(i.dtype() == DType::i64 ? i : cast(i, DType::i64))), axis_(axis) {
+  Walk(const Tensor& i, int axis, kernels::Room& room) : index(dense_as(i, DType::i64, room)), axis_(axis) {
     for (int k = 0; k < axis; ++k) outer *= i.size(k);
     n = i.size(axis);
     for (int k = axis + 1; k < i.ndim(); ++k) inner *= i.size(k);
@@ -99,9 +99,16 @@ struct Gather {
     m.shape = index.shape;
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense(c.in[0], room);
+    dense_as(c.in[1], DType::i64, room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]);
-    Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis));
+    kernels::Room room(c.workspace);
+    const Tensor x = dense(c.in[0], room);
+    const Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis), room);
     const Walk::Side from = w.side(x.size());
     by_width(x.dtype(), [&](auto unit) {
       using T = decltype(unit);
@@ -157,12 +164,23 @@ Meta infer_scatter(const AxisAttrs& a, const Meta& x, const Meta& index, const M
   return x;
 }
 
-/// A dense copy of x of type t to write into: the output itself where it is one.
-Tensor target_of(const Call& c, DType t) {
-  Tensor y = c.out[0].is_contiguous() && c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
-  if (y.raw() != c.in[0].raw()) write_output(y, c.in[0]);
-  return y;
-}
+/// What a scatter of elements of type t works on: the places, a dense copy of x to write into (the output itself where
+/// it is one), and the source.
+struct Scattered {
+  Walk at;
+  Tensor y, src;
+  Scattered(const Call& c, int64_t axis, DType t, kernels::Room& room)
+      : at(c.in[1], static_cast<int>(axis), room), y(target(c, 0, t, room)), src(dense_as(c.in[2], t, room)) {
+    if (y.raw() != c.in[0].raw()) write_output(y, c.in[0]);
+  }
+  static size_t bytes(const Call& c, DType t) {
+    kernels::Room room;
+    dense_as(c.in[1], DType::i64, room);
+    target(c, 0, t, room);
+    dense_as(c.in[2], t, room);
+    return room.used();
+  }
+};
 
 struct Scatter {
   static constexpr OpInfo info{"scatter", "ScatterElements", OpKind::index};
@@ -170,15 +188,18 @@ struct Scatter {
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
     return infer_scatter(a, x, index, src);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Scattered::bytes(c, c.out[0].dtype()); }
   static void cpu(const Call& c) {
-    Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis));
-    Tensor y = target_of(c, c.out[0].dtype()), src = dense(c.in[2]);
+    kernels::Room room(c.workspace);
+    const Scattered s(c, c.as<Attrs>().axis, c.out[0].dtype(), room);
+    const Walk& w = s.at;
+    const Tensor &y = s.y, &src = s.src;
     by_width(y.dtype(), [&](auto unit) {
       using T = decltype(unit);
       write<T>(w, w.side(y.size()), static_cast<T*>(y.raw()), static_cast<const T*>(src.raw()),
                [](T& to, T from) { to = from; });
     });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, y);
   }
   static constexpr Saves saves{.inputs = 0b010};
   static void backward(Grad& d) {
@@ -201,15 +222,18 @@ struct ScatterAdd {
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
     return infer_scatter(a, x, index, src);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Scattered::bytes(c, widened(c.out[0].dtype())); }
   static void cpu(const Call& c) {
-    Walk w(c.in[1], static_cast<int>(c.as<Attrs>().axis));
     const DType t = widened(c.out[0].dtype());
-    Tensor y = target_of(c, t), src = dense_as(c.in[2], t);
+    kernels::Room room(c.workspace);
+    const Scattered s(c, c.as<Attrs>().axis, t, room);
+    const Walk& w = s.at;
+    const Tensor &y = s.y, &src = s.src;
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
       write<T>(w, w.side(y.size()), y.data<T>(), src.data<T>(), [](T& to, T from) { to = static_cast<T>(to + from); });
     });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, y);
   }
   static constexpr Saves saves{.inputs = 0b010};
   static void backward(Grad& d) {
@@ -240,11 +264,14 @@ struct ScatterReduce {
   static Meta infer(const Attrs& a, const Meta& x, const Meta& index, const Meta& src) {
     return infer_scatter({a.axis}, x, index, src);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Scattered::bytes(c, widened(c.out[0].dtype())); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Walk w(c.in[1], static_cast<int>(a.axis));
     const DType t = widened(c.out[0].dtype());
-    Tensor y = target_of(c, t), src = dense_as(c.in[2], t);
+    kernels::Room room(c.workspace);
+    const Scattered s(c, a.axis, t, room);
+    const Walk& w = s.at;
+    const Tensor &y = s.y, &src = s.src;
     by_arithmetic(t, [&](auto unit) {
       using T = decltype(unit);
       const Walk::Side to = w.side(y.size());
@@ -279,7 +306,7 @@ struct ScatterReduce {
           throw Error("a mean is a sum divided by its count");
       }
     });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, y);
   }
   static constexpr Saves saves{.inputs = 0b111, .outputs = 0b1};
   // Those equal to the extreme share its gradient evenly; a product's gradient is the product of the others, by

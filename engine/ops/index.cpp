@@ -13,7 +13,7 @@
 #include "engine/op/strided_loop.h"
 #include "engine/ops/by_dtype.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
@@ -39,7 +39,7 @@ void check_index_type(const Meta& m) {
 }
 
 /// `index` [count] are dense i64 tensors of one size for the axes from `first` on.
-Rows indexed_rows(const Shape& size, int64_t first, const Tensor* index, int count) {
+Rows indexed_rows(const Shape& size, int64_t first, const Tensor* index, int count, kernels::Room& room) {
   Rows r;
   for (int i = 0; i < first; ++i) r.outer *= size[i];
   for (int i = static_cast<int>(first) + count; i < size.n; ++i) r.inner *= size[i];
@@ -47,7 +47,7 @@ Rows indexed_rows(const Shape& size, int64_t first, const Tensor* index, int cou
   for (int k = 0; k < count; ++k) {
     const int axis = static_cast<int>(first) + k;
     const int64_t d = size[axis];
-    Tensor t = dense(index[k].dtype() == DType::i64 ? index[k] : cast(index[k], DType::i64));
+    const Tensor t = dense_as(index[k], DType::i64, room);
     const int64_t* v = t.data<int64_t>();
     for (size_t b = 0; b < r.at.size(); ++b) {
       if (v[b] < -d || v[b] >= d)
@@ -90,9 +90,16 @@ struct Index {
     for (int k = static_cast<int>(a.first) + count; k < x.n; ++k) s.push_back(x[k]);
     out[0].shape = s;
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense(c.in[0], room);
+    for (int i = 1; i < c.inputs; ++i) dense_as(c.in[i], DType::i64, room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]);
-    const Rows r = indexed_rows(x.size(), c.as<Attrs>().first, c.in + 1, c.inputs - 1);
+    kernels::Room room(c.workspace);
+    const Tensor x = dense(c.in[0], room);
+    const Rows r = indexed_rows(x.size(), c.as<Attrs>().first, c.in + 1, c.inputs - 1, room);
     const int64_t count = static_cast<int64_t>(r.at.size());
     by_width(x.dtype(), [&](auto unit) {
       using T = decltype(unit);
@@ -153,13 +160,22 @@ struct IndexPut {
           "cast() them");
     out[0] = in[0].meta();
   }
+  static DType type_of(const Attrs& a, const Call& c) {
+    return a.accumulate ? widened(c.in[0].dtype()) : c.in[0].dtype();
+  }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    kernels::Room room;
+    for (int i = 2; i < c.inputs; ++i) dense_as(c.in[i], DType::i64, room);
+    target(c, 0, type_of(a, c), room);
+    dense_as(c.in[1], type_of(a, c), room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    const DType t = a.accumulate ? widened(c.in[0].dtype()) : c.in[0].dtype();
-    const Rows r = indexed_rows(c.in[0].size(), a.first, c.in + 2, c.inputs - 2);
-    // Worked on in place where the output is dense and of the kernel's type.
-    Tensor y = c.out[0].is_contiguous() && c.out[0].dtype() == t ? c.out[0] : Tensor(), v = dense_as(c.in[1], t);
-    if (!y) y = empty(c.in[0].size(), t);
+    const DType t = type_of(a, c);
+    kernels::Room room(c.workspace);
+    const Rows r = indexed_rows(c.in[0].size(), a.first, c.in + 2, c.inputs - 2, room);
+    const Tensor y = target(c, 0, t, room), v = dense_as(c.in[1], t, room);
     if (y.raw() != c.in[0].raw() || y.nbytes() == 0) write_output(y, c.in[0]);
     if (a.accumulate)
       by_arithmetic(t, [&](auto unit) {
@@ -168,7 +184,7 @@ struct IndexPut {
       });
     else
       by_width(t, [&](auto unit) { write<decltype(unit)>(r, v, y, [](auto& to, auto from) { to = from; }); });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, y);
   }
   // Pieces are columns: every element has one writer, which takes the indices in order.
   template <class T, class F>

@@ -11,7 +11,7 @@
 #include "engine/op/samples.h"
 #include "engine/ops/by_dtype.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/index.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
@@ -102,9 +102,11 @@ struct Triangle {
     if (x.shape.n < 2) throw Error(fmt::format("size {} has no matrix: two axes at least", to_string(x.shape)));
     return x;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]);
+    Tensor x = dense(c.in[0], room);
     const int64_t rows = x.size(-2), cols = x.size(-1), count = x.numel() / std::max<int64_t>(1, rows * cols);
     by_width(x.dtype(), [&](auto unit) {
       using T = decltype(unit);

@@ -4,6 +4,7 @@
 #include "engine/kernels/lapack.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/join.h"
 #include "engine/ops/linalg.h"
 #include "engine/ops/linalg_batch.h"
@@ -35,8 +36,10 @@ struct QrOp {
     out[0] = with_last(a, m, k);
     out[1] = with_last(a, k, n);
   }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -101,8 +104,10 @@ struct EighOp {
     out[0] = out[1] = in[0].meta();
     out[0].shape.erase(out[0].shape.n - 1);
   }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     const int64_t n = a.size(-1);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -148,8 +153,10 @@ struct SvdOp {
     out[1].shape.erase(out[1].shape.n - 1);
     out[2] = with_last(a, k, n);
   }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);

@@ -5,6 +5,7 @@
 #include "engine/kernels/lapack.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/join.h"
 #include "engine/ops/linalg.h"
 #include "engine/ops/linalg_batch.h"
@@ -35,8 +36,10 @@ struct Cholesky {
     need_matrix(a, true);
     return a;
   }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     const int64_t n = a.size(-1);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -89,9 +92,11 @@ struct SolveTriangular {
           fmt::format("right sides of size {} do not fit matrices of size {}", to_string(b.shape), to_string(a.shape)));
     return b;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& at = c.as<Attrs>();
-    Tensor a = dense(c.in[0]), b = dense(c.in[1]);
+    Tensor a = dense(c.in[0], room), b = dense(c.in[1], room);
     const int64_t n = a.size(-1), k = b.size(-1);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -126,8 +131,10 @@ struct SolveTriangular {
 struct Solve {
   static constexpr OpInfo info{"solve", "", OpKind::other};
   static Meta infer(const NoAttrs&, const Meta& a, const Meta& b) { return SolveTriangular::infer({}, a, b); }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]), b = dense(c.in[1]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room), b = dense(c.in[1], room);
     const int64_t n = a.size(-1), k = b.size(-1);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -161,8 +168,10 @@ struct Inv {
     need_matrix(a, true);
     return a;
   }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     const int64_t n = a.size(-1);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -232,8 +241,10 @@ Tensor cofactors(const Tensor& a) {
 struct Det {
   static constexpr OpInfo info{"det", "Det", OpKind::other};
   static Meta infer(const NoAttrs&, const Meta& a) { return one_a_matrix(a); }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
       determinants<T>(a, [&](int64_t m, T, T, T product) { c.out[0].data<T>()[m] = product; });
@@ -258,8 +269,10 @@ struct Det {
 struct SlogDetOp {
   static constexpr OpInfo info{"slogdet", "", OpKind::other, 2};
   static void infer(const NoAttrs&, const Tensor* in, int, Meta* out) { out[0] = out[1] = one_a_matrix(in[0].meta()); }
+  static size_t workspace(const NoAttrs&, const Call& c) { return dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor a = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor a = dense(c.in[0], room);
     float_or_double(a.dtype(), [&](auto one) {
       using T = decltype(one);
       determinants<T>(a, [&](int64_t m, T sign, T log_abs, T) {

@@ -8,7 +8,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -35,8 +35,10 @@ struct SoftmaxBackward {
   static constexpr OpInfo info{"softmax_backward", "", OpKind::reduce};
   using Attrs = LogAttrs;
   static Meta infer(const Attrs&, const Meta& y, const Meta&) { return y; }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
-    Tensor y = dense(c.in[0]), gy = dense(c.in[1]);
+    kernels::Room room(c.workspace);
+    Tensor y = dense(c.in[0], room), gy = dense(c.in[1], room);
     int64_t n = y.size(-1);
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -55,8 +57,10 @@ struct Softmax {
     if (x.shape.n < 1) throw Error("its input has no axes");
     return x;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room);
     int64_t n = x.size(-1);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -102,8 +106,10 @@ struct OneHot {
     m.shape.push_back(a.classes);
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
-    Tensor index = dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor index = dense(c.in[0], room);
     int64_t n = c.as<Attrs>().classes;
     fill(c.out[0], 0);
     float_or_double(c.out[0].dtype(), [&](auto one) {
@@ -121,8 +127,10 @@ struct OneHot {
 struct CrossEntropyBackward {
   static constexpr OpInfo info{"cross_entropy_backward", "", OpKind::reduce};
   static Meta infer(const NoAttrs&, const Meta& x, const Meta&, const Meta&, const Meta&) { return x; }
+  static size_t workspace(const NoAttrs&, const Call& c) { return ops::dense_bytes(c, {0, 1, 2}); }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]), target = dense(c.in[1]), lse = dense(c.in[2]);
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room), target = dense(c.in[1], room), lse = dense(c.in[2], room);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       T scale = *c.in[3].data<T>() / static_cast<T>(x.size(0));
@@ -150,8 +158,10 @@ struct CrossEntropy {
     out[0].shape = {};
     out[1].shape = {x.shape[0]};
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]), target = dense(c.in[1]);
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room), target = dense(c.in[1], room);
     int64_t rows = x.size(0), classes = x.size(1);
     for (int64_t i = 0; i < rows; ++i) {
       int64_t t = target.data<int64_t>()[i];
@@ -191,8 +201,10 @@ struct CrossEntropy {
 struct MseBackward {
   static constexpr OpInfo info{"mse_loss_backward", "", OpKind::reduce};
   static Meta infer(const NoAttrs&, const Meta& x, const Meta&, const Meta&) { return x; }
+  static size_t workspace(const NoAttrs&, const Call& c) { return ops::dense_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]), y = dense(c.in[1]);
+    kernels::Room room(c.workspace);
+    Tensor x = dense(c.in[0], room), y = dense(c.in[1], room);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       T scale = static_cast<T>(2.0 / static_cast<double>(x.numel())) * *c.in[2].data<T>();
@@ -215,14 +227,18 @@ struct MseLoss {
     return m;
   }
   static size_t workspace(const NoAttrs&, const Call& c) {
-    return static_cast<size_t>(kernels::mse_pieces(c.in[0].numel())) * sizeof(double);
+    kernels::Room room;
+    for (int i = 0; i < 2; ++i) dense(c.in[i], room);
+    room.take<double>(kernels::mse_pieces(c.in[0].numel()));
+    return room.used();
   }
   static void cpu(const Call& c) {
-    Tensor x = dense(c.in[0]), y = dense(c.in[1]);
+    kernels::Room room(c.workspace);
+    const Tensor x = dense(c.in[0], room), y = dense(c.in[1], room);
     float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
       *c.out[0].data<T>() = static_cast<T>(
-          kernels::mse_forward<T>(x.numel(), x.data<T>(), y.data<T>(), static_cast<double*>(c.workspace)));
+          kernels::mse_forward<T>(x.numel(), x.data<T>(), y.data<T>(), static_cast<double*>(room.rest())));
     });
   }
   static constexpr Saves saves{.inputs = 0b11};

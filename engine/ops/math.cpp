@@ -3,6 +3,7 @@
 
 #include "engine/op/parametric.h"
 #include "engine/op/pointwise.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/pointwise.h"
 
 // Elementary and special functions beyond those of pointwise.cpp. Their forward forms are the C library's.
@@ -348,12 +349,18 @@ struct Polygamma {
     if (a.n < 0) throw Error("polygamma: n is below 0");
     return pointwise::infer_unary(x, pointwise::Types::floating);
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    ops::target(c, 0, DType::f64, room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     int64_t n = c.as<Attrs>().n;
-    Tensor x = empty(c.in[0].size(), DType::f64);
-    copy_(x, c.in[0]);
-    for (int64_t i = 0; i < x.numel(); ++i) x.data<double>()[i] = sc::polygamma(n, x.data<double>()[i]);
-    copy_(c.out[0], x);
+    kernels::Room room(c.workspace);
+    const Tensor y = ops::target(c, 0, DType::f64, room);
+    copy_(y, c.in[0]);
+    for (int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] = sc::polygamma(n, y.data<double>()[i]);
+    ops::finished(c, 0, y);
   }
   static void backward(Grad& d) { d.in(0) = mul(d.out(), polygamma(d.as<Attrs>().n + 1, d.x(0))); }
   static void samples(Samples& s) {

@@ -9,7 +9,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/op/strided_loop.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/join.h"
 #include "engine/ops/onnx_op.h"
 
@@ -106,9 +106,11 @@ struct Pad {
     m.shape = padded(a, x.shape);
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]);
+    Tensor x = dense(c.in[0], room);
     const Tensor& y = c.out[0];
     if (y.numel() == 0) return;
     int64_t width = y.size(-1), rows = y.numel() / width;
@@ -170,9 +172,11 @@ struct PadBackward {
     m.shape = a.input;
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor g = dense(c.in[0]);
+    Tensor g = dense(c.in[0], room);
     if (c.out[0].numel() == 0) return;
     int n = a.input.n;
     // Slices of the leading axes that are not padded are independent of each other.

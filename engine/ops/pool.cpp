@@ -4,7 +4,7 @@
 #include "engine/kernels/pool.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 
 namespace tenon {
@@ -85,9 +85,11 @@ struct MaxPool2d {
     out[0] = Layout::channels_last(out[0].size);
     out[1] = Layout::channels_last(out[1].size);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_nhwc_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense_nhwc(c.in[0]);
+    Tensor x = dense_nhwc(c.in[0], room);
     typed(x.dtype(), a, [&](auto one, auto index) {
       using T = decltype(one);
       using I = decltype(index);
@@ -121,9 +123,11 @@ struct MaxPool2dBackward {
     return m;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = Layout::channels_last(out[0].size); }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_nhwc_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor gy = dense_nhwc(c.in[0]), index = dense_nhwc(c.in[1]);
+    Tensor gy = dense_nhwc(c.in[0], room), index = dense_nhwc(c.in[1], room);
     typed(gy.dtype(), a, [&](auto one, auto i) {
       using T = decltype(one);
       using I = decltype(i);
@@ -149,9 +153,11 @@ struct MaxPool2dGather {
     return m;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = Layout::channels_last(out[0].size); }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_nhwc_bytes(c, {0, 1}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor v = dense_nhwc(c.in[0]), index = dense_nhwc(c.in[1]);
+    Tensor v = dense_nhwc(c.in[0], room), index = dense_nhwc(c.in[1], room);
     typed(v.dtype(), a, [&](auto one, auto i) {
       using T = decltype(one);
       using I = decltype(i);

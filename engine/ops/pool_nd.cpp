@@ -12,7 +12,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pad.h"
@@ -70,11 +70,16 @@ Layout channels_innermost(const Shape& s) {
   }
   return l;
 }
-Tensor channel_rows(const Tensor& x) {
+Tensor channel_rows(const Tensor& x, kernels::Room& room) {
   Layout l = channels_innermost(x.size());
   bool there = true;
   for (int i = 0; i < 5; ++i) there &= x.size(i) == 1 || x.stride()[i] == l.stride[i];
-  return there ? x : ops::copied(x, l);
+  return there ? x : ops::copied(x, l, room);
+}
+size_t channel_rows_bytes(const Call& c) {
+  kernels::Room room;
+  channel_rows(c.in[0], room);
+  return room.used();
 }
 
 void check_windows(const WindowsAttrs& a, const Meta& x, const Dims& has) {
@@ -151,9 +156,11 @@ struct AvgPool {
     return m;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = channels_innermost(out[0].size); }
+  static size_t workspace(const Attrs&, const Call& c) { return channel_rows_bytes(c); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = channel_rows(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor x = channel_rows(c.in[0], room);
     int64_t channels = x.size(1);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -197,9 +204,11 @@ struct AvgPoolBackward {
     return m;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = channels_innermost(out[0].size); }
+  static size_t workspace(const Attrs&, const Call& c) { return channel_rows_bytes(c); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor g = channel_rows(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor g = channel_rows(c.in[0], room);
     int64_t channels = g.size(1), image = a.in.product() * channels;
     ops::float_or_double(g.dtype(), [&](auto one) {
       using T = decltype(one);
@@ -242,9 +251,11 @@ struct MaxPool {
     out[1].dtype = DType::i64;
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = out[1] = channels_innermost(out[0].size); }
+  static size_t workspace(const Attrs&, const Call& c) { return channel_rows_bytes(c); }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = channel_rows(c.in[0]);
+    kernels::Room room(c.workspace);
+    Tensor x = channel_rows(c.in[0], room);
     int64_t channels = x.size(1), volume = a.in.product();
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/view.h"
 
 namespace tenon {
@@ -78,10 +79,16 @@ struct Random {
     m.shape = a.size;
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    ops::target(c, 0, DType::f64, room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     Philox random{a.seed, a.stream};
-    Tensor out = c.out[0].dtype() == DType::f64 && c.out[0].is_contiguous() ? c.out[0] : empty(a.size, DType::f64);
+    kernels::Room room(c.workspace);
+    const Tensor out = ops::target(c, 0, DType::f64, room);
     double* to = out.data<double>();
     parallel_for(out.numel(), 4096, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) to[i] = draw(random, a.offset, static_cast<uint64_t>(i), a.law, a.a, a.b);

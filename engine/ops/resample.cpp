@@ -7,7 +7,7 @@
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pool_nd.h"
 #include "engine/ops/view.h"
@@ -110,9 +110,11 @@ struct ResampleAxis {
     m.shape = with_axis(x.shape, a.axis, a.out);
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor x = dense(c.in[0]);
+    Tensor x = dense(c.in[0], room);
     std::vector<Taps> taps = taps_of(a);
     parts(x.size(), a.axis, [&](int64_t outer, int64_t inner) {
       ops::float_or_double(x.dtype(), [&](auto one) {
@@ -164,9 +166,11 @@ struct ResampleBackward {
     m.shape = with_axis(g.shape, a.axis, a.in);
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
   static void cpu(const Call& c) {
+    kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
-    Tensor g = dense(c.in[0]);
+    Tensor g = dense(c.in[0], room);
     std::vector<Taps> taps = taps_of(a);
     parts(g.size(), a.axis, [&](int64_t outer, int64_t inner) {
       ops::float_or_double(g.dtype(), [&](auto one) {

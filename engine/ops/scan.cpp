@@ -13,7 +13,7 @@
 #include "engine/op/strided_loop.h"
 #include "engine/ops/by_dtype.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/join.h"
 #include "engine/ops/onnx_op.h"
@@ -62,16 +62,32 @@ void columns(const Tensor& x, int64_t axis, const F& f) {
                });
 }
 
+/// What a kernel of the output's widened type reads and writes.
+struct Scanned {
+  DType type;
+  Tensor a, b, y;  ///< b only where there is a second input
+  Scanned(const Call& c, kernels::Room& room)
+      : type(widened(c.out[0].dtype())),
+        a(dense_as(c.in[0], type, room)),
+        b(c.inputs > 1 ? dense_as(c.in[1], type, room) : Tensor()),
+        y(target(c, 0, type, room)) {}
+  static size_t bytes(const Call& c) {
+    kernels::Room room;
+    Scanned(c, room);
+    return room.used();
+  }
+};
+
 /// Runs the kernel for the element type T of the output, on the input converted to it.
 template <class F>
 void on_values(const Call& c, const F& f) {
-  const DType t = widened(c.out[0].dtype());
-  Tensor x = dense_as(c.in[0], t), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
-  by_arithmetic(t, [&](auto unit) {
+  kernels::Room room(c.workspace);
+  const Scanned s(c, room);
+  by_arithmetic(s.type, [&](auto unit) {
     using T = decltype(unit);
-    f(x.data<T>(), y.data<T>(), y);
+    f(s.a.data<T>(), s.y.data<T>(), s.y);
   });
-  if (!y.same(c.out[0])) write_output(c.out[0], y);
+  finished(c, 0, s.y);
 }
 
 Tensor reversed_sum(const Tensor& g, int axis) { return flip(cumsum(flip(g, axis), axis), axis); }
@@ -85,6 +101,7 @@ struct CumSum {
   static constexpr OpInfo info{"cumsum", "CumSum", OpKind::other};
   using Attrs = ScanAttrs;
   static Meta infer(const Attrs& a, const Meta& x) { return widen_integers(infer_scan(a, x)); }
+  static size_t workspace(const Attrs&, const Call& c) { return Scanned::bytes(c); }
   static void cpu(const Call& c) {
     on_values(c, [&](auto* x, auto* y, const Tensor& t) {
       using T = std::decay_t<decltype(*y)>;
@@ -104,6 +121,7 @@ struct CumProd {
   static constexpr OpInfo info{"cumprod", "", OpKind::other};
   using Attrs = ScanAttrs;
   static Meta infer(const Attrs& a, const Meta& x) { return widen_integers(infer_scan(a, x)); }
+  static size_t workspace(const Attrs&, const Call& c) { return Scanned::bytes(c); }
   static void cpu(const Call& c) {
     on_values(c, [&](auto* x, auto* y, const Tensor& t) {
       using T = std::decay_t<decltype(*y)>;
@@ -154,20 +172,20 @@ struct Recurrence {
                               name(b.dtype), to_string(b.shape)));
     return infer_scan(at, b);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Scanned::bytes(c); }
   static void cpu(const Call& c) {
-    const DType t = widened(c.out[0].dtype());
-    Tensor a = dense_as(c.in[0], t), b = dense_as(c.in[1], t),
-           y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
-    float_or_double(t, [&](auto unit) {
+    kernels::Room room(c.workspace);
+    const Scanned s(c, room);
+    float_or_double(s.type, [&](auto unit) {
       using T = decltype(unit);
-      const T *pa = a.data<T>(), *pb = b.data<T>();
-      T* to = y.data<T>();
-      columns(y, c.as<Attrs>().axis, [=](int64_t at, int64_t step, int64_t n) {
+      const T *pa = s.a.data<T>(), *pb = s.b.data<T>();
+      T* to = s.y.data<T>();
+      columns(s.y, c.as<Attrs>().axis, [=](int64_t at, int64_t step, int64_t n) {
         T last = 0;
         for (int64_t i = at; i < at + n * step; i += step) to[i] = last = pa[i] * last + pb[i];
       });
     });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, s.y);
   }
   static constexpr Saves saves{.inputs = 0b01, .outputs = 0b1};
   // The same recurrence backwards: gb[t] = g[t] + a[t + 1] gb[t + 1], ga[t] = gb[t] y[t - 1].
@@ -198,14 +216,15 @@ struct LogCumSumExp {
     need_float(x);
     return infer_scan(a, x);
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Scanned::bytes(c); }
   static void cpu(const Call& c) {
-    const DType t = widened(c.out[0].dtype());
-    Tensor x = dense_as(c.in[0], t), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
-    float_or_double(t, [&](auto unit) {
+    kernels::Room room(c.workspace);
+    const Scanned s(c, room);
+    float_or_double(s.type, [&](auto unit) {
       using T = decltype(unit);
-      const T* from = x.data<T>();
-      T* to = y.data<T>();
-      columns(y, c.as<Attrs>().axis, [=](int64_t at, int64_t step, int64_t n) {
+      const T* from = s.a.data<T>();
+      T* to = s.y.data<T>();
+      columns(s.y, c.as<Attrs>().axis, [=](int64_t at, int64_t step, int64_t n) {
         double last = -INFINITY;
         for (int64_t i = at; i < at + n * step; i += step) {
           const double v = static_cast<double>(from[i]), hi = v > last || v != v ? v : last,
@@ -215,7 +234,7 @@ struct LogCumSumExp {
         }
       });
     });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, s.y);
   }
   static constexpr Saves saves{.inputs = 0b1, .outputs = 0b1};
   // sum_{j >= i} g[j] exp(x[i] - y[j]) as exp(x[i] - y[i]) s[i] with s[i] = g[i] + exp(y[i] - y[i + 1]) s[i + 1]: y
@@ -245,6 +264,7 @@ struct Extreme {
     out[0] = out[1] = infer_scan(a, in[0].meta());
     out[1].dtype = DType::i64;
   }
+  static size_t workspace(const Attrs&, const Call& c) { return Scanned::bytes(c); }
   static void cpu(const Call& c) {
     int64_t* at_out = c.out[1].data<int64_t>();
     on_values(c, [&](auto* x, auto* y, const Tensor& t) {

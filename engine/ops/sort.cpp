@@ -16,7 +16,7 @@
 #include "engine/op/strided_loop.h"
 #include "engine/ops/by_dtype.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
@@ -187,10 +187,17 @@ struct Chooser {
     out[1].dtype = DType::i64;
     out[1].shape = s;
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    dense_as(c.in[0], widened(c.in[0].dtype()), room);
+    target(c, 0, widened(c.in[0].dtype()), room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     const DType t = widened(c.in[0].dtype());
-    Tensor x = dense_as(c.in[0], t), y = c.out[0].dtype() == t ? c.out[0] : empty(c.out[0].size(), t);
+    kernels::Room room(c.workspace);
+    const Tensor x = dense_as(c.in[0], t, room), y = target(c, 0, t, room);
     const int axis = static_cast<int>(a.axis);
     const int64_t n = x.size(axis), k = Rule::count(a, n);
     int64_t inner = 1, rows = 1;
@@ -213,7 +220,7 @@ struct Chooser {
         }
       });
     });
-    if (!y.same(c.out[0])) write_output(c.out[0], y);
+    finished(c, 0, y);
   }
   static constexpr Saves saves{.inputs = 0, .outputs = 0b10};
   static void backward(Grad& d) {
@@ -262,9 +269,15 @@ struct SearchSorted {
     m.dtype = DType::i64;
     return m;
   }
+  static size_t workspace(const Attrs&, const Call& c) {
+    kernels::Room room;
+    for (int i = 0; i < 2; ++i) dense_as(c.in[i], widened(c.in[0].dtype()), room);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const DType t = widened(c.in[0].dtype());
-    Tensor b = dense_as(c.in[0], t), v = dense_as(c.in[1], t);
+    kernels::Room room(c.workspace);
+    const Tensor b = dense_as(c.in[0], t, room), v = dense_as(c.in[1], t, room);
     const int64_t n = b.size(-1),
                   per = b.ndim() == 1 ? std::max<int64_t>(1, v.numel()) : std::max<int64_t>(1, v.size(-1));
     by_arithmetic(t, [&](auto unit) {
@@ -311,19 +324,27 @@ struct Histc {
     m.shape = {a.bins};
     return m;
   }
+  static size_t workspace(const Attrs& a, const Call& c) {
+    kernels::Room room;
+    dense_as(c.in[0], DType::f64, room);
+    room.take<double>(a.bins);
+    return room.used();
+  }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
-    Tensor x = dense_as(c.in[0], DType::f64);
+    kernels::Room room(c.workspace);
+    const Tensor x = dense_as(c.in[0], DType::f64, room);
     const bool point = a.lo == a.hi;
     const double lo = point ? a.lo - 1 : a.lo, hi = point ? a.hi + 1 : a.hi;
-    Tensor counts = full({a.bins}, 0, DType::f64);
+    double* counts = room.take<double>(a.bins);
+    std::fill_n(counts, a.bins, 0.0);
     for (int64_t i = 0; i < x.numel(); ++i) {
       const double v = x.data<double>()[i];
       if (!(v >= lo && v <= hi)) continue;
-      counts.data<double>()[std::min(a.bins - 1,
-                                     static_cast<int64_t>((v - lo) * static_cast<double>(a.bins) / (hi - lo)))] += 1;
+      counts[std::min(a.bins - 1, static_cast<int64_t>((v - lo) * static_cast<double>(a.bins) / (hi - lo)))] += 1;
     }
-    write_output(c.out[0], counts);
+    write_output(c.out[0], from_blob(counts, static_cast<size_t>(a.bins) * sizeof(double), Layout::contiguous({a.bins}),
+                                     DType::f64, [](Storage* s) { delete s; }));
   }
   static void samples(Samples& s) { s.add("ten bins", Attrs{10, -0.8, 0.9}, {s.values({5, 9})}); }
 };

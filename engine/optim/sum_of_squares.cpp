@@ -4,7 +4,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense.h"
+#include "engine/ops/dense_room.h"
 
 namespace tenon::optim {
 namespace {
@@ -18,13 +18,17 @@ struct SumOfSquares {
     return m;
   }
   static size_t workspace(const NoAttrs&, const Call& c) {
-    return static_cast<size_t>(kernels::pieces_of_squares(c.in[0].numel())) * sizeof(double);
+    kernels::Room room;
+    ops::dense(c.in[0], room);
+    room.take<double>(kernels::pieces_of_squares(c.in[0].numel()));
+    return room.used();
   }
   static void cpu(const Call& c) {
-    const Tensor x = ops::dense(c.in[0]);
+    kernels::Room room(c.workspace);
+    const Tensor x = ops::dense(c.in[0], room);
     ops::float_or_double(x.dtype(), [&](auto one) {
       using T = decltype(one);
-      *c.out[0].data<double>() = kernels::sum_of_squares<T>(x.numel(), x.data<T>(), static_cast<double*>(c.workspace));
+      *c.out[0].data<double>() = kernels::sum_of_squares<T>(x.numel(), x.data<T>(), static_cast<double*>(room.rest()));
     });
   }
   static void samples(Samples& s) {
