@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "engine/train/surgery.h"
 #include "projects/lineage.h"
 #include "projects/teacher_file.h"
+#include "tracing/record/numbers.h"
 #include "tracing/record/step_recorder.h"
 
 namespace tenon::projects {
@@ -146,6 +148,22 @@ std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t
   return tracing::record_step(*session, project.run(run).name);
 }
 
+namespace {
+
+/// Whether every parameter and buffer is finite after a step.
+bool finite_after(Project& project, int64_t run, int64_t step, const Progress& progress) {
+  const auto session = replay_to(project, run, step, progress);
+  const auto finite = [](const nn::Named& n) {
+    Dims index;
+    double value;
+    return !tracing::first_bad(n.tensor, index, value);
+  };
+  const auto all = [&](const std::vector<nn::Named>& named) { return std::all_of(named.begin(), named.end(), finite); };
+  return all(session->model().parameters()) && all(session->model().buffers());
+}
+
+}  // namespace
+
 std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t run, const Progress& progress) {
   // Every step's loss and gradient norm are kept: where one of them is not finite first is where to look.
   int64_t first = INT64_MAX;
@@ -157,9 +175,16 @@ std::shared_ptr<const tracing::StepRecord> find_nan(Project& project, int64_t ru
       }
   if (first == INT64_MAX) return nullptr;
   const auto record = record_step(project, run, first, progress);
-  // Bad before the first op, and not from the data: the update of the step before overflowed.
+  // Bad before the first op, and not from the data: an update overflowed. Loss and gradients may have been finite for
+  // many steps after it (tanh of an infinity is 1), but what is not finite in a parameter stays there.
   if (record->nan && record->nan->seq == 0 && record->nan->sample < 0 && first > 1) {
-    const auto session = replay_to(project, run, first - 2, progress);
+    int64_t good = 0, bad = first - 1;  // steps after which all was finite, and something was not
+    if (!finite_after(project, run, good, progress)) return record;
+    while (bad - good > 1) {
+      const int64_t middle = good + (bad - good) / 2;
+      (finite_after(project, run, middle, progress) ? good : bad) = middle;
+    }
+    const auto session = replay_to(project, run, good, progress);
     const auto before = tracing::record_step(*session, project.run(run).name, {.look_at_updates = true});
     if (before->nan && before->nan->seq != 0) return before;
   }
