@@ -1,7 +1,9 @@
 // Any step of a run can be reached again, bit for bit, whatever the way.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
+#include <tuple>
 
 #include "projects/project.h"
 #include "projects/time_travel.h"
@@ -62,6 +64,32 @@ TEST(TimeTravel, the_same_bits_from_whichever_checkpoint) {
       EXPECT_EQ(projects::digest_at(*project, run, 119) + "\n", near) << "from step " << checkpoints.back().step;
     }
   }
+}
+
+TEST(TimeTravel, two_hundred_steps_of_ten_thousand_in_any_order_from_a_fresh_process) {
+  constexpr int64_t kSteps = 10000;
+  Folder folder;
+  const std::string path = folder / "p.tenon";
+  ASSERT_EQ(tenon({"new", path, "--template", "spirals", "--set", "epochs=1000", "--set", "eval_every=0"}).status, 0);
+  // The same training, written at other steps and on another number of threads.
+  for (const auto& [run, threads, every] : {std::tuple{"one", "1", "700"}, std::tuple{"two", "2", "900"}}) {
+    const Outcome o = tenon({"train", path, "--run", run, "--threads", threads, "--max-steps", std::to_string(kSteps),
+                             "--set", std::string("checkpoint_every=") + every});
+    ASSERT_EQ(o.status, 0) << o.err;
+  }
+  const auto project = projects::Project::open(path);
+  const int64_t two = project->run("two").id;
+  ASSERT_EQ(project->run("one").steps, kSteps);
+  std::mt19937 dice(7);
+  int equal = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto step = static_cast<int64_t>(dice() % (kSteps + 1));
+    const bool same =
+        digest(path, "one", std::to_string(step), 2) == projects::digest_at(*project, two, step, 1) + "\n";
+    equal += same;
+    EXPECT_TRUE(same) << step;
+  }
+  EXPECT_EQ(equal, 200);
 }
 
 TEST(TimeTravel, a_tensor_of_a_step_can_be_saved) {
