@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "engine/train/class_balance.h"
+#include "engine/train/model_fit.h"
 #include "projects/checks/check.h"
 
 namespace tenon::projects {
@@ -72,7 +74,23 @@ std::vector<Complaint> scale(Checked& c) {
        fmt::format("data.transforms = normalise mean={:.4g} std={:.4g}", p.mean, std::max(p.deviation, 1e-12))}};
 }
 
+/// A label beyond the outputs, samples of another size, words that an Embedding does not have.
+std::vector<Complaint> data_and_model(Checked& c) {
+  const ModelFit fit = fit_model(c.model(), c.recipe(), *c.split().train);
+  // More outputs than classes train all the same.
+  const auto fewer_outputs = [](const ModelFit::Change& change) {
+    return change.attr.starts_with("out_") && std::atoll(change.from.c_str()) > std::atoll(change.to.c_str());
+  };
+  if (fit.problem.empty() ||
+      (!fit.changes.empty() && std::all_of(fit.changes.begin(), fit.changes.end(), fewer_outputs)))
+    return {};
+  const std::string change = fit.changes_text();
+  return {{"", fit.problem,
+           change.empty() ? fit.hint : fmt::format("{}: `tenon data {} --fit`", change, c.project().path())}};
+}
+
 const bool registered_data_checks[] = {
+    register_check({"data.model", "Model and data do not fit", false, data_and_model}),
     register_check({"data.leak", "Samples of the test split are in the training set too", false,
                     [](Checked& c) {
                       return remarked(c, "leaks",

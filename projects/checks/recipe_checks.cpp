@@ -85,6 +85,15 @@ std::vector<Complaint> dropout(Checked& c) {
   return all;
 }
 
+std::vector<Complaint> half_without_scale(Checked& c) {
+  constexpr double kLeast = 16;
+  if (c.recipe().text("amp") != "fp16" || c.recipe().number("amp_scale") >= kLeast) return {};
+  return {{"",
+           fmt::format("amp = fp16 with amp_scale = {:g}: gradients below 6e-8 are 0 in float16",
+                       c.recipe().number("amp_scale")),
+           "amp_scale = 65536, or amp = bf16"}};
+}
+
 std::vector<Complaint> warmup_too_long(Checked& c) {
   const Recipe& r = c.recipe();
   const int64_t warmup = r.integer("schedule.warmup_steps"), batch = r.integer("data.batch_size");
@@ -124,6 +133,7 @@ const bool registered_recipe_checks[] = {
     register_check({"model.last_layer", "The last layer and the loss do not fit", false, shares_before_loss}),
     register_check({"model.dropout", "Nearly everything is dropped", false, dropout}),
     register_check({"model.frozen_behind_trained", "Frozen layers still cost backward", false, frozen_behind_trained}),
+    register_check({"recipe.half_scale", "float16 without a scale", false, half_without_scale}),
     register_check({"recipe.workers", "More workers than cores", false, workers}),
     register_check({"recipe.warmup", "The rate never warms up", false, warmup_too_long}),
 };

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/train/watch.h"
 #include "projects/checks/check.h"
+#include "projects/watches.h"
 #include "tracing/record/step_record.h"
 
 namespace tenon::projects {
@@ -108,8 +110,9 @@ std::vector<Complaint> moves(Checked& c, bool fast, const std::string& remedy) {
     const double ratio = usual_ratio(*d, i);
     // Small vectors that begin at 0, as biases do, have no size of their own yet.
     if (std::isnan(ratio) || d->parameters[i].name.ends_with("bias")) continue;
-    if (fast ? ratio > kTooFast : ratio < kTooSlow && ratio > 0)
-      found.add(d->parameters[i].name, fast ? ratio : 1 / ratio);
+    // An update of 0 is one that the rounding of the weights takes, where there is a gradient.
+    const bool slow = ratio < kTooSlow && (ratio > 0 || learning_of(*d, i) == Learning::hardly);
+    if (fast ? ratio > kTooFast : slow) found.add(d->parameters[i].name, fast ? ratio : 1 / ratio);
   }
   if (found.names.empty()) return {};
   return {{found.about(),
@@ -157,7 +160,21 @@ std::vector<Complaint> dead_units(Checked& c) {
   return all;
 }
 
+/// What a run looks at by itself (memory_growth): outputs, losses or graphs that are kept from step to step.
+std::vector<Complaint> memory_grows(Checked& c) {
+  for (const WatchHit& h : c.project().watch_hits(c.run()->id))
+    if (h.watch == kOwnWatch && h.begins)
+      return {{"memory",
+               fmt::format("from step {} on every step keeps {} more than the one before", h.step,
+                           tracing::bytes_text(h.value)),
+               fmt::format("tenon memory leaks {} {} names who holds it", c.project().path(), c.run()->name),
+               {},
+               h.step}};
+  return {};
+}
+
 const bool registered_run_checks[] = {
+    register_check({"run.memory_grows", "Memory is kept from step to step", true, memory_grows}),
     register_check({"run.not_finite", "The loss or a gradient is NaN or infinite", true, not_finite}),
     register_check({"run.loss_stands_still", "The loss does not fall", true, loss_stands_still}),
     register_check({"run.overfits", "The model learns its training set by heart", true, overfits}),

@@ -4,15 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <random>
 
+#include "core/file.h"
+#include "engine/data/image.h"
 #include "engine/formats/npy.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
 #include "engine/spec/chain.h"
 #include "engine/templates/templates.h"
 #include "projects/run_driver.h"
+#include "projects/watches.h"
 #include "tests/projects/project_files.h"
 
 namespace tenon::projects {
@@ -192,6 +196,70 @@ TEST_F(Planted, a_training_set_learnt_by_heart) {
   const auto p = make();
   train(p);
   expect_one(only(p, "run.overfits"), "while the training loss fell", "stop.metric = test_loss");
+}
+
+TEST_F(Planted, float16_without_a_scale) {
+  set_.push_back({"amp", "fp16"});
+  set_.push_back({"amp_scale", "1"});
+  expect_one(only(make(), "recipe.half_scale"), "gradients below 6e-8", "amp_scale = 65536");
+}
+
+TEST_F(Planted, labels_beyond_the_outputs) {
+  for (I i = 0; i < 240; i += 3) y_.data<I>()[i] = 2;
+  expect_one(only(make(), "data.model"), "3", "layers.2.out_features 2");
+}
+
+TEST_F(Planted, a_rate_so_small_that_nothing_moves) {
+  set_.push_back({"optimizer.type", "sgd"});
+  set_.push_back({"optimizer.momentum", "0"});
+  set_.push_back({"optimizer.lr", "1e-9"});
+  set_.push_back({"checkpoint_every", "3"});
+  const auto p = make();
+  train(p);
+  expect_one(only(p, "run.hardly_moves", {"run.loss_stands_still"}), "a step moves it by", "a larger optimizer.lr");
+}
+
+TEST_F(Planted, memory_that_is_kept_from_step_to_step) {
+  const auto p = make();
+  train(p);
+  WatchHit hit;  // as a run writes it when its own watch begins to hold
+  hit.watch = kOwnWatch;
+  hit.step = 12;
+  hit.value = 4096;
+  hit.begins = true;
+  p->append_watch_hits(p->runs().front().id, {hit});
+  expect_one(only(p, "run.memory_grows"), "from step 12 on every step keeps 4.00 KiB", "tenon memory leaks");
+}
+
+TEST(Checks, NameFilesThatArePassedOver) {
+  testing_files::TempDir folder;
+  for (int i = 0; i < 40; ++i) {
+    const std::string sort = folder / (i % 2 ? "images/cat" : "images/dog");
+    std::filesystem::create_directories(sort);
+    data::Image image{8, 8, 3, std::vector<uint8_t>(8 * 8 * 3)};
+    for (size_t k = 0; k < image.pixels.size(); ++k)
+      image.pixels[k] = static_cast<uint8_t>(k * (static_cast<size_t>(i) + 3) + 5 * static_cast<size_t>(i));
+    const std::string png = data::png_bytes(image);
+    write_file(sort + "/" + std::to_string(i) + ".png", i == 7 ? png.substr(0, 40) : png);
+  }
+  write_file(folder / "images/cat/notes.heic", "no picture");
+  Recipe r;
+  for (const auto& [key, text] :
+       KeyValues{{"data.dataset", "image-folder"}, {"data.dir", folder / "images"}, {"data.unreadable", "leave-out"}})
+    r.set(key, text);
+  const auto p = Project::create(
+      folder / "p.tenon",
+      Chain("net", {3, 32, 32}).add("flat", "Flatten").add("fc", "Linear", {{"out_features", I{2}}}).done(),
+      r.to_json());
+  Checked checked(p, "", {});
+  for (const CheckResult& one : check_project(checked))
+    if (one.name == "data.unreadable") {
+      ASSERT_EQ(one.complaints.size(), 2u);
+      EXPECT_NE(one.complaints[0].seen.find("7.png"), std::string::npos) << one.complaints[0].seen;
+      EXPECT_NE(one.complaints[1].seen.find("notes.heic"), std::string::npos) << one.complaints[1].seen;
+    } else {
+      EXPECT_TRUE(one.complaints.empty()) << one.name << ": " << one.complaints[0].seen;
+    }
 }
 
 TEST(Checks, SayNothingOfTheTemplatesThatNeedNoFiles) {

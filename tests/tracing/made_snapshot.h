@@ -27,6 +27,8 @@ class MadeSnapshot {
     add("free_completed", address, bytes, site, 0);
     sizes_.erase(address);
   }
+  /// A segment that was taken from the driver, or given back to it.
+  void driver(const char* action, uint64_t address, int64_t bytes) { add(action, address, bytes, "model.py", 0); }
   void oom(int64_t bytes, int64_t free) {
     trace_.push_back({{"action", "oom"},
                       {"device_free", free},

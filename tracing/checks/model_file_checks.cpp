@@ -154,6 +154,72 @@ std::vector<Complaint> odd_file(const CheckedModelFile& c) {
   return all;
 }
 
+/// The plain value that a file has under a name; null where it has none.
+const std::string* text_of(const ModelFile& file, const std::string& name) {
+  for (const auto& [key, text] : file.texts)
+    if (key == name) return &text;
+  return nullptr;
+}
+
+/// Dropout and batch norm that do as they do in training, in a file that is run to get answers.
+std::vector<Complaint> training_mode(const CheckedModelFile& c) {
+  const char* remedy = "model.eval() before it is exported, traced or saved as a program";
+  std::vector<Complaint> all;
+  for (const auto& [key, text] : c.file->texts) {  // TorchScript keeps the mode of every module
+    if (text != "True" || !key.ends_with(".training")) continue;
+    const std::string module = key.substr(0, key.size() - std::string_view(".training").size());
+    const std::string* type = text_of(*c.file, module);
+    if (!type || (type->find("Dropout") == type->npos && type->find("BatchNorm") == type->npos)) continue;
+    const bool dropout = type->find("Dropout") != type->npos;
+    all.push_back({module,
+                   dropout ? "it is in training mode: values are set to 0 by chance in every answer"
+                           : "it is in training mode: each answer depends on the others of its batch",
+                   remedy});
+  }
+  const auto constant = [&](const std::string& value) -> std::string {
+    for (const ModelFile::Node& n : c.file->nodes)
+      if (n.op == "Constant" && !n.outputs.empty() && n.outputs[0] == value && !n.attributes.empty())
+        return n.attributes[0].second;
+    return {};
+  };
+  const auto is_true = [&](const std::string& value) {
+    if (constant(value) == "bool true") return true;
+    const int tensor = c.file->find_tensor(value);
+    if (tensor < 0 || !c.file->tensors[static_cast<size_t>(tensor)].problem.empty()) return false;
+    const Tensor t = c.file->tensor(static_cast<size_t>(tensor));
+    return t.dtype() == DType::boolean && t.numel() == 1 && *t.data<bool>();
+  };
+  for (const ModelFile::Node& n : c.file->nodes) {
+    const auto mode = std::find_if(n.attributes.begin(), n.attributes.end(),
+                                   [](const auto& a) { return a.first == "training_mode"; });
+    if (n.op == "BatchNormalization" && mode != n.attributes.end() && mode->second == "1")
+      all.push_back({n.name, "it is in training mode: each answer depends on the others of its batch", remedy});
+    if (n.op == "Dropout" && n.inputs.size() > 2 && is_true(n.inputs[2]))
+      all.push_back({n.name, "it is in training mode: values are set to 0 by chance in every answer", remedy});
+  }
+  return all;
+}
+
+/// A checkpoint of PyTorch with a state_dict of the optimizer beside that of the model: how many tensors it trains.
+std::vector<Complaint> outside_the_optimizer(const CheckedModelFile& c) {
+  std::map<std::string, int64_t> trained;  // by the optimizer's place in the file
+  for (const auto& [key, text] : c.file->texts)
+    if (const size_t at = key.find("/param_groups/"); at != key.npos && key.find("/params/", at) != key.npos)
+      ++trained[key.substr(0, at)];
+  if (trained.size() != 1) return {};  // none, or several that share the model
+  int64_t parameters = 0;
+  for (const ModelFile::Entry& e : c.file->tensors)
+    parameters += !e.name.starts_with(trained.begin()->first + "/") && !e.name.ends_with("running_mean") &&
+                  !e.name.ends_with("running_var") && !e.name.ends_with("num_batches_tracked");
+  const int64_t of = trained.begin()->second;
+  if (of >= parameters) return {};
+  return {{trained.begin()->first,
+           fmt::format("the optimizer trains {} tensors, and the model has {} beside its running statistics",
+                       count_text(of), count_text(parameters)),
+           "torch.optim.X(model.parameters()), made after the last layer was added or replaced; or freeze the others "
+           "by requires_grad_(False), so that it is meant"}};
+}
+
 /// Weights beside the model that they are meant for.
 std::vector<Complaint> keys(const CheckedModelFile& c) {
   if (!c.beside) throw Error("no model was named to hold it against");
@@ -203,6 +269,9 @@ const bool registered_model_file_checks =
     register_model_file_check({"weights.unreadable", "Tensors that cannot be read", unreadable}) &&
     register_model_file_check({"weights.code", "The file wants code to be run", code_in_pickle}) &&
     register_model_file_check({"weights.odd", "The file is odd", odd_file}) &&
+    register_model_file_check({"weights.training", "It answers in training mode", training_mode}) &&
+    register_model_file_check(
+        {"weights.optimizer", "Parameters that the optimizer does not have", outside_the_optimizer}) &&
     register_model_file_check({"weights.keys", "Missing, unexpected or other tensors", keys});
 
 }  // namespace

@@ -214,21 +214,20 @@ std::vector<Complaint> whole_file(const CheckedTrace& c) {
   return all;
 }
 
+bool is_optimizer_step(EventKind kind, std::string_view name) {
+  return kind == EventKind::annotation && name.starts_with("Optimizer.step#");
+}
+
 /// Kernels that optimizers launch: one by one for each parameter, or a few for all.
 std::vector<Complaint> optimizer_launches(const CheckedTrace& c) {
   constexpr double kShare = 0.05, kLaunches = 100;
   const Trace& t = *c.trace;
   Seen steps;
   std::vector<EventId> events;
-  each_within(
-      c,
-      [](EventKind kind, std::string_view name) {
-        return kind == EventKind::annotation && name.starts_with("Optimizer.step#");
-      },
-      [&](EventId e) {
-        steps.add(t, e);
-        events.push_back(e);
-      });
+  each_within(c, is_optimizer_step, [&](EventId e) {
+    steps.add(t, e);
+    events.push_back(e);
+  });
   if (events.empty() || share(steps.time, c.length) < kShare) return {};
   const GpuTimeline gpu(t);
   int64_t launches = 0;
@@ -243,6 +242,140 @@ std::vector<Complaint> optimizer_launches(const CheckedTrace& c) {
            Sight::of(steps.longest)}};
 }
 
+/// Where a parameter has a gradient already, autograd adds to it (aten::add_) in its AccumulateGrad; where it was
+/// cleared, it puts the new one there.
+std::vector<Complaint> gradients_kept(const CheckedTrace& c) {
+  const Trace& t = *c.trace;
+  int64_t steps = 0, cleared = 0, given = 0;
+  Seen added;
+  each_within(
+      c,
+      [](EventKind kind, std::string_view name) {
+        return is_optimizer_step(kind, name) || name.starts_with("Optimizer.zero_grad#") ||
+               (kind == EventKind::cpu_op && (name == "torch::autograd::AccumulateGrad" || name == "aten::add_"));
+      },
+      [&](EventId e) {
+        const std::string_view name = t.event_name(e);
+        if (name.starts_with("Optimizer.step#")) ++steps;
+        if (name.starts_with("Optimizer.zero_grad#")) ++cleared;
+        if (name == "torch::autograd::AccumulateGrad") ++given;
+        if (name == "aten::add_" && t.parent(e) != traces::kNone &&
+            t.event_name(t.parent(e)) == "torch::autograd::AccumulateGrad")
+          added.add(t, e);
+      });
+  // Weights that two layers share are added to once in every step, also where all is well.
+  if (steps < 2 || cleared > 0 || 2 * added.count < given || added.count == 0) return {};
+  return {{{},
+           fmt::format("{} of {} gradients are added to one that is there already, over {} steps of the optimizer, and "
+                       "none is cleared",
+                       count_text(added.count), count_text(given), steps),
+           "optimizer.zero_grad() in every step, or behind every few where gradients are meant to add up",
+           {},
+           -1,
+           Sight::of(added.longest)}};
+}
+
+/// Gradients below 6e-8 are 0 in float16. GradScaler's unscaling leaves an op of its own in every step.
+std::vector<Complaint> half_without_scaler(const CheckedTrace& c) {
+  constexpr double kShare = 0.05;
+  int64_t steps = 0, unscaled = 0;
+  Seen half;
+  each_within(
+      c,
+      [](EventKind kind, std::string_view name) {
+        const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+        if (kind == EventKind::kernel)
+          return !has("bf16") && !has("bfloat") &&
+                 (has("fp16") || has("f16f16") || has("__half") || has("c10::Half") || has("h884") || has("h1688") ||
+                  has("h16816") || has("hgemm"));
+        return is_optimizer_step(kind, name) || has("_amp_foreach_non_finite_check_and_unscale_") ||
+               has("ScaleFunctor") || has("unscale_grads");
+      },
+      [&](EventId e) {
+        if (c.trace->kind(e) == EventKind::kernel && c.trace->event_name(e).find("ScaleFunctor") == std::string::npos)
+          half.add(*c.trace, e);
+        else if (c.trace->event_name(e).starts_with("Optimizer.step#"))
+          ++steps;
+        else
+          ++unscaled;
+      });
+  if (steps == 0 || unscaled > 0 || share(half.time, c.length) < kShare) return {};
+  return {{{},
+           a_step(c, half) + " of kernels in float16, and no step takes the scale from its gradients again",
+           "torch.amp.GradScaler: scale(loss).backward(), step(optimizer), update(); or bfloat16, which has the range "
+           "of float32",
+           {},
+           -1,
+           Sight::of(half.longest)}};
+}
+
+/// A clock read by the CPU says when work was launched, not when it was done.
+std::vector<Complaint> timed_by_the_cpu(const CheckedTrace& c) {
+  constexpr double kShare = 0.25;
+  if (c.steps.size() < 2) return {};
+  const int64_t begin = c.steps.front().start, end = c.steps.back().end;
+  int64_t done = end;
+  const GpuTimeline gpu(*c.trace);
+  for (const GpuWork& w : gpu.launched_in(begin, end)) done = std::max(done, w.end);
+  if (end <= begin || share(done - end, end - begin) < kShare) return {};
+  const auto steps = static_cast<double>(c.steps.size());
+  return {{{},
+           fmt::format("after the last step the GPU works for another {}: a clock of the CPU tells {} each step, where "
+                       "{} were needed",
+                       nanoseconds_text(static_cast<double>(done - end)),
+                       nanoseconds_text(static_cast<double>(end - begin) / steps),
+                       nanoseconds_text(static_cast<double>(done - begin) / steps)),
+           "torch.cuda.synchronize() before the clock is read, or torch.cuda.Event(enable_timing=True)",
+           {},
+           -1,
+           Sight{-1, end, done}}};
+}
+
+/// Ops that PyTorch's torch.use_deterministic_algorithms() refuses or replaces on CUDA: they add in the order in which
+/// threads come.
+std::vector<Complaint> other_bits_each_time(const CheckedTrace& c) {
+  static constexpr std::string_view kOps[] = {"aten::scatter_add_",
+                                              "aten::index_add_",
+                                              "aten::put_",
+                                              "aten::histc",
+                                              "aten::bincount",
+                                              "aten::kthvalue",
+                                              "aten::_cumsum_out",
+                                              "aten::grid_sampler_2d_backward",
+                                              "aten::grid_sampler_3d_backward",
+                                              "aten::upsample_bilinear2d_backward",
+                                              "aten::upsample_bicubic2d_backward",
+                                              "aten::upsample_linear1d_backward",
+                                              "aten::upsample_trilinear3d_backward",
+                                              "aten::reflection_pad1d_backward",
+                                              "aten::reflection_pad2d_backward",
+                                              "aten::replication_pad1d_backward",
+                                              "aten::replication_pad2d_backward",
+                                              "aten::replication_pad3d_backward",
+                                              "aten::adaptive_max_pool2d_backward",
+                                              "aten::_adaptive_avg_pool2d_backward",
+                                              "aten::fractional_max_pool2d_backward",
+                                              "aten::avg_pool3d_backward",
+                                              "aten::max_pool3d_with_indices_backward",
+                                              "aten::_ctc_loss_backward",
+                                              "aten::_embedding_bag_dense_backward",
+                                              "aten::nll_loss2d_backward"};
+  std::vector<Complaint> all;
+  const bool gpu = !GpuTimeline(*c.trace).empty();
+  if (!gpu) return all;
+  const auto seen = seen_within(c, [](EventKind kind, std::string_view name) {
+    return kind == EventKind::cpu_op && std::find(std::begin(kOps), std::end(kOps), name) != std::end(kOps);
+  });
+  for (const auto& [name, s] : seen)
+    all.push_back({name,
+                   a_step(c, s) + ": on a GPU it adds in another order each time, so two runs of one seed part here",
+                   "torch.use_deterministic_algorithms(True) where runs have to be repeated",
+                   {},
+                   -1,
+                   Sight::of(s.longest)});
+  return all;
+}
+
 const bool registered_trace_checks =
     register_trace_check({"trace.advice", "Steps spend time that could be had", advice}) &&
     register_trace_check({"trace.pageable_copies", "Copies from memory that is not pinned", pageable_copies}) &&
@@ -253,7 +386,11 @@ const bool registered_trace_checks =
     register_trace_check({"trace.loader", "Data is loaded by the process that trains", loader_in_process}) &&
     register_trace_check({"trace.steps", "Steps are not marked", steps_marked}) &&
     register_trace_check({"trace.file", "The file is not whole", whole_file}) &&
-    register_trace_check({"trace.optimizer", "The optimizer launches many small kernels", optimizer_launches});
+    register_trace_check({"trace.optimizer", "The optimizer launches many small kernels", optimizer_launches}) &&
+    register_trace_check({"trace.gradients", "Gradients are never cleared", gradients_kept}) &&
+    register_trace_check({"trace.half", "float16 is trained without a scaler", half_without_scaler}) &&
+    register_trace_check({"trace.clock", "Steps end before their work does", timed_by_the_cpu}) &&
+    register_trace_check({"trace.order", "Ops whose bits differ from run to run", other_bits_each_time});
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <unordered_set>
 
@@ -86,6 +87,21 @@ bool holds_values(uint64_t field) {
 std::string tensor_text(const onnx::TensorProto& t) {
   DType dtype;
   const std::string type = dtype_from_onnx(t.data_type(), dtype) ? tenon::name(dtype) : onnx_type_name(t.data_type());
+  if (t.dims_size() == 0) {  // one number: itself
+    const std::string& raw = t.raw_data();
+    if (t.data_type() == onnx::TensorProto::BOOL && (raw.size() == 1 || t.int32_data_size() == 1))
+      return fmt::format("{} {}", type, raw.size() == 1 ? raw[0] != 0 : t.int32_data(0) != 0);
+    if (t.data_type() == onnx::TensorProto::FLOAT && (raw.size() == sizeof(float) || t.float_data_size() == 1)) {
+      float v = t.float_data_size() == 1 ? t.float_data(0) : 0;
+      if (raw.size() == sizeof v) std::memcpy(&v, raw.data(), sizeof v);
+      return fmt::format("{} {:g}", type, v);
+    }
+    if (t.data_type() == onnx::TensorProto::INT64 && (raw.size() == sizeof(int64_t) || t.int64_data_size() == 1)) {
+      int64_t v = t.int64_data_size() == 1 ? t.int64_data(0) : 0;
+      if (raw.size() == sizeof v) std::memcpy(&v, raw.data(), sizeof v);
+      return fmt::format("{} {}", type, v);
+    }
+  }
   return fmt::format("{} [{}]", type, fmt::join(t.dims(), ", "));
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
+#include "engine/formats/onnx/model.h"
 #include "engine/formats/safetensors.h"
 #include "engine/model/graph_module.h"
 #include "engine/ops/create.h"
@@ -109,6 +110,80 @@ TEST_F(ModelFileChecks, missing_unexpected_and_other_sizes) {
   std::vector<std::string> about;
   for (const Complaint& c : found) about.push_back(c.about);
   EXPECT_EQ(about, (std::vector<std::string>{"layers.0.weight", "layers.2.bias", "layers.9.weight"}));
+}
+
+/// What is said of a file under the name of a check.
+std::vector<std::string> said_of(const std::string& path, const std::string& check) {
+  std::vector<std::string> about;
+  for (const CheckResult& r : check_model_file(CheckedModelFile(formats::ModelFile::open(path), {})))
+    for (const Complaint& c : r.complaints)
+      if (r.name == check) about.push_back(c.about.empty() ? c.seen : c.about);
+  return about;
+}
+
+TEST_F(ModelFileChecks, a_file_that_answers_in_training_mode) {
+  for (const bool training : {true, false}) {
+    formats::OnnxModel m;
+    m.graph.name = "g";
+    m.graph.inputs.push_back({.name = "x", .typed = true, .ranked = true, .shape = {{2, ""}, {4, ""}}});
+    m.graph.outputs.push_back({.name = "z", .typed = true});
+    for (const char* name : {"scale", "shift", "mean", "var"})
+      m.graph.initializers.push_back({name, full({4}, name[0] == 'v' ? 0.5 : 0.25, DType::f32)});
+    Tensor mode = full({}, training, DType::boolean), ratio = full({}, 0.5, DType::f32);
+    m.graph.initializers.push_back({"mode", mode});
+    m.graph.nodes.push_back(
+        {.name = "ratio", .op_type = "Constant", .outputs = {"r"}, .attributes = {{"value", ratio}}});
+    m.graph.nodes.push_back({.name = "norm",
+                             .op_type = "BatchNormalization",
+                             .inputs = {"x", "scale", "shift", "mean", "var"},
+                             .outputs = {"y"},
+                             .attributes = {{"training_mode", int64_t{training}}}});
+    m.graph.nodes.push_back({.name = "drop", .op_type = "Dropout", .inputs = {"y", "r", "mode"}, .outputs = {"z"}});
+    const std::string path = path_ + ".onnx";
+    formats::save_onnx(path, m);
+    EXPECT_EQ(said_of(path, "weights.training"),
+              training ? (std::vector<std::string>{"norm", "drop"}) : std::vector<std::string>());
+    EXPECT_EQ(formats::ModelFile::open(path)->nodes[0].attributes[0].second, "f32 0.5");
+    std::filesystem::remove(path);
+  }
+}
+
+TEST_F(ModelFileChecks, modules_of_a_program_in_training_mode_and_parameters_nobody_trains) {
+  auto file = std::make_shared<formats::ModelFile>();
+  file->texts = {{"drop", "__torch__.torch.nn.modules.dropout.Dropout()"},
+                 {"drop.training", "True"},
+                 {"fc", "__torch__.torch.nn.modules.linear.Linear()"},
+                 {"fc.training", "True"},
+                 {"norm", "__torch__.torch.nn.modules.batchnorm.BatchNorm1d()"},
+                 {"norm.training", "False"},
+                 {"optimizer/param_groups/0/params/0", "0"},
+                 {"optimizer/param_groups/0/params/1", "1"}};
+  for (const char* name :
+       {"model/fc.weight", "model/fc.bias", "model/head.weight", "model/norm.running_var", "optimizer/state/0/exp_avg"})
+    file->tensors.push_back({.name = name, .dtype = "f32", .shape = {1}, .problem = "is not there"});
+  std::vector<std::string> about;
+  for (const CheckResult& r : check_model_file(CheckedModelFile(file, {})))
+    for (const Complaint& c : r.complaints)
+      if (r.name != "weights.unreadable") about.push_back(r.name + " " + c.about + ": " + c.seen);
+  EXPECT_EQ(about,
+            (std::vector<std::string>{
+                "weights.optimizer optimizer: the optimizer trains 2 tensors, and the model has 3 beside its "
+                "running statistics",
+                "weights.training drop: it is in training mode: values are set to 0 by chance in every answer"}));
+}
+
+TEST_F(ModelFileChecks, what_a_pickle_asks_for_what_is_odd_and_halves_near_their_end) {
+  auto file = std::make_shared<formats::ModelFile>();
+  file->foreign = {"os.system"};
+  file->warnings = {"its central directory is written twice"};
+  file->tensors.push_back({.name = "a", .dtype = "QInt8", .shape = {2}, .problem = "is quantized"});
+  file->tensors.push_back({.name = "b", .dtype = "float16", .shape = {2}, .bytes = 4});
+  file->values = [](size_t) { return full({2}, 40000, DType::f16); };
+  std::vector<std::string> names;
+  for (const CheckResult& r : check_model_file(CheckedModelFile(file, {})))
+    if (!r.complaints.empty()) names.push_back(r.name + " " + r.complaints[0].about);
+  EXPECT_EQ(names, (std::vector<std::string>{"weights.code os.system", "weights.odd ", "weights.range b",
+                                             "weights.unreadable a"}));
 }
 
 TEST_F(ModelFileChecks, it_can_be_ended) {

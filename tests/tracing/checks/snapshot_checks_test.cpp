@@ -76,5 +76,21 @@ TEST(SnapshotChecks, pieces_an_idle_cache_a_failure_and_a_bare_recording) {
   EXPECT_EQ(named(steady(0)), std::vector<std::string>{"snapshot.stacks"}) << "no events: nobody knows who took it";
 }
 
+TEST(SnapshotChecks, segments_that_come_and_go_and_a_recording_that_was_cut) {
+  MadeSnapshot s = steady();
+  for (int i = 0; i < 30; ++i) {
+    s.driver("segment_alloc", uint64_t{5} << 40, 20 * kMiB);
+    s.driver("segment_free", uint64_t{5} << 40, 20 * kMiB);
+  }
+  EXPECT_EQ(named(s), std::vector<std::string>{"snapshot.segments"});
+
+  std::string text = steady().text();
+  text.resize(text.size() - 200);
+  bool said = false;
+  for (const CheckResult& r : check_snapshot(snapshot::parse_snapshot(text)))
+    said |= r.name == "snapshot.file" && !r.complaints.empty();
+  EXPECT_TRUE(said);
+}
+
 }  // namespace
 }  // namespace tenon::tracing

@@ -80,6 +80,60 @@ TEST(TraceChecks, what_is_planted_is_found_where_it_is) {
   }
 }
 
+/// What an optimizer and autograd leave in a step: gradients, the update, and what clears them.
+void training_parts(MadeTrace& t, bool added, bool cleared, bool scaled) {
+  for (int i = 0; i < 4; ++i)
+    t.in("cpu_op", "torch::autograd::AccumulateGrad", [&] {
+      if (added) t.op("aten::add_", 10'000, "elementwise_kernel", 8'000);
+    });
+  if (scaled) t.op("aten::_amp_foreach_non_finite_check_and_unscale_", 10'000, "multi_tensor_apply_kernel", 8'000);
+  t.in("user_annotation", "Optimizer.step#SGD.step", [&] { t.op("aten::mul_", 10'000, "elementwise_kernel", 8'000); });
+  if (cleared) t.in("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", [&] { t.nothing(5'000); });
+}
+
+TEST(TraceChecks, gradients_that_are_never_cleared) {
+  const auto kept = checked_training([](MadeTrace& t) { training_parts(t, true, false, true); });
+  const Complaint* found = complaint_of(kept, "trace.gradients");
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->seen.find("24 of 24 gradients"), std::string::npos) << found->seen;
+  EXPECT_EQ(found_in(kept), std::vector<std::string>{"trace.gradients"});
+  // Cleared by zero_grad, or set to None by hand.
+  EXPECT_EQ(found_in(checked_training([](MadeTrace& t) { training_parts(t, true, true, true); })),
+            std::vector<std::string>());
+  EXPECT_EQ(found_in(checked_training([](MadeTrace& t) { training_parts(t, false, false, true); })),
+            std::vector<std::string>());
+}
+
+TEST(TraceChecks, float16_that_no_scaler_looks_after) {
+  EXPECT_EQ(found_in(checked_training([](MadeTrace& t) { training_parts(t, false, true, false); })),
+            std::vector<std::string>{"trace.half"});
+  EXPECT_EQ(found_in(checked_training([](MadeTrace& t) { training_parts(t, false, true, true); })),
+            std::vector<std::string>());
+}
+
+TEST(TraceChecks, a_clock_that_does_not_wait_for_the_gpu) {
+  MadeTrace t;
+  for (int step = 1; step <= 4; ++step) {
+    t.begin_step(step);
+    for (int i = 0; i < 20; ++i) t.op("aten::mm", 40'000, "gemm", 200'000);
+    t.end_step();
+  }
+  const auto results = check_trace(traces::parse_trace(t.text()));
+  const Complaint* found = complaint_of(results, "trace.clock");
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->remedy.find("synchronize"), std::string::npos);
+  EXPECT_GT(found->sight.to, found->sight.from);
+}
+
+TEST(TraceChecks, ops_that_add_in_any_order) {
+  const auto results =
+      checked_training([](MadeTrace& t) { t.op("aten::scatter_add_", 10'000, "scatter_kernel", 8'000); });
+  const Complaint* found = complaint_of(results, "trace.order");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->about, "aten::scatter_add_");
+  EXPECT_EQ(found_in(results), std::vector<std::string>{"trace.order"});
+}
+
 TEST(TraceChecks, a_trace_without_steps_and_one_that_is_cut_say_so) {
   EXPECT_NE(complaint_of(checked_training(nullptr, false), "trace.steps"), nullptr);
   MadeTrace t;
