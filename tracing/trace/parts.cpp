@@ -59,7 +59,7 @@ uint32_t Interner::of(std::string_view text) {
   return s.index - 1;
 }
 
-uint32_t Interner::own(const std::string& text) {
+uint32_t Interner::own(std::string_view text) {
   size_t before = texts_.size();
   uint32_t i = of(text);
   if (texts_.size() != before) texts_.back() = owned_.emplace_back(text);

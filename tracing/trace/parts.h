@@ -17,7 +17,7 @@ namespace tenon::traces {
 class Interner {
  public:
   uint32_t of(std::string_view text);
-  uint32_t own(const std::string& text);
+  uint32_t own(std::string_view text);
   size_t size() const { return texts_.size(); }
   std::string_view operator[](uint32_t i) const { return texts_[i]; }
   const std::vector<std::string_view>& texts() const { return texts_; }

@@ -13,7 +13,7 @@ constexpr size_t kDeepestLane = 4095;
 }
 
 uint32_t StoreBuilder::row_of(std::string_view pid, std::string_view tid) {
-  uint64_t key = static_cast<uint64_t>(row_texts_.of(pid)) << 32 | row_texts_.of(tid);
+  uint64_t key = static_cast<uint64_t>(row_texts_.own(pid)) << 32 | row_texts_.own(tid);
   auto [it, fresh] = row_by_key_.emplace(key, static_cast<uint32_t>(rows_.size()));
   if (fresh) {
     rows_.emplace_back();
@@ -27,7 +27,7 @@ uint32_t StoreBuilder::row_of(std::string_view pid, std::string_view tid) {
   return it->second;
 }
 
-void StoreBuilder::number_texts() {
+void StoreBuilder::number_texts(const SourceText& source) {
   for (const Part& p : parts_) {
     mended_.add(p.mended);
     auto& names = name_map_.emplace_back();
@@ -36,7 +36,7 @@ void StoreBuilder::number_texts() {
       bool plain = true;
       for (char c : raw) plain &= c != '\\' && static_cast<signed char>(c) >= 0;
       if (plain) {
-        names.push_back(names_.of(raw));
+        names.push_back(names_.own(raw));
         continue;
       }
       Mended once;
@@ -49,6 +49,7 @@ void StoreBuilder::number_texts() {
     for (std::string_view raw : p.categories.texts()) categories.push_back(categories_.own(unescape(raw)));
     auto& rows = row_map_.emplace_back();
     for (auto [pid, tid] : p.row_ids) rows.push_back(row_of(pid, tid));
+    source.forget(p.begin, p.next);  // what it names was read where it stands
   }
   if (categories_.size() > 65535) throw Error("the trace has more than 65,535 categories");
   for (std::string_view c : categories_.texts()) out_->categories_.push_back({std::string(c), kind_of(c), 0});
@@ -393,8 +394,7 @@ void StoreBuilder::gather_counters() {
 
 std::shared_ptr<OwnedTrace> StoreBuilder::build(const Outline& outline, const SourceText& source) {
   out_ = std::make_shared<OwnedTrace>();
-  number_texts();
-  source.forget(0, source.bytes().size());  // names of every part were read where they stand
+  number_texts(source);
   gather_rows();
   gather_asyncs();
   for (RowData& r : rows_) match_begins(r);

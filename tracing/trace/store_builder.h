@@ -44,7 +44,7 @@ class StoreBuilder {
     std::vector<EventId> id;                               ///< of each event
     bool free_lanes = false;  ///< no stack of calls: an event takes the first lane that is free
   };
-  void number_texts();
+  void number_texts(const SourceText& source);
   void gather_rows();
   void gather_asyncs();
   void match_begins(RowData& row);
