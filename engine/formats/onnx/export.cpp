@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/tensor_bytes.h"
+#include "engine/formats/onnx/flat_pools.h"
 #include "engine/formats/onnx/recurrent_nodes.h"
 #include "engine/ops/create.h"
 #include "engine/ops/onnx_op.h"
@@ -96,6 +97,7 @@ class Writer {
         m.graph.initializers.emplace_back(g_.values[v].name, contiguous(detach_value(g_.values[v].constant)));
     for (auto& c : constants_) m.graph.initializers.push_back(std::move(c));
     for (const std::string& domain : domains_) m.other_opsets.emplace_back(domain, 1);
+    flatten_pools(m.graph);
     validate(m.graph, name);
     return m;
   }

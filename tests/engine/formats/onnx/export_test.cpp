@@ -67,6 +67,27 @@ TEST(OnnxExport, NormalisationDropoutAndPooling) {
                     {"Softmax", {}}}));
 }
 
+// One op pools over lines, images and volumes; a file has the operator of the rank that the model has.
+TEST(OnnxExport, PoolsHaveTheRankOfWhatTheyPool) {
+  const ModelSpec spec = with({{"AvgPool2d", {{"kernel_size", std::vector<int64_t>{2, 2}}}},
+                               {"MaxPool2d", {{"padding", std::vector<int64_t>{1, 1}}}},
+                               {"Flatten", {}},
+                               {"Reshape", {{"shape", std::vector<int64_t>{3, 9}}}},
+                               {"AvgPool1d", {}},
+                               {"MaxPool1d", {}}});
+  expect_same(spec);
+  GraphModule m(spec);
+  m.initialize(3);
+  m.train(false);
+  const OnnxModel model = to_onnx(trace_graph(m, {DType::f32, {}, {2, 3, 8, 8}}), "net");
+  std::vector<size_t> ranks;
+  for (const OnnxNode& n : model.graph.nodes) {
+    EXPECT_TRUE(n.op_type != "Unsqueeze" && n.op_type != "Squeeze") << n.name;
+    if (n.op_type == "AveragePool" || n.op_type == "MaxPool") ranks.push_back(n.integers("kernel_shape").size());
+  }
+  EXPECT_EQ(ranks, (std::vector<size_t>{2, 2, 1, 1}));
+}
+
 TEST(OnnxExport, NormalisationWithoutScaleAndShift) {
   expect_same(with({{"BatchNorm2d", {{"affine", false}}}, {"ReLU", {}}}));
 }
