@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -34,6 +35,13 @@ int64_t memory_limit() {
   }
   limit = std::min(limit, number_in("/sys/fs/cgroup/memory.max", limit));
   return std::min(limit, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", limit));
+}
+
+int64_t peak_memory() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("VmHWM:")) return 1024 * std::atoll(line.c_str() + 6);
+  return 0;
 }
 
 }  // namespace tenon

@@ -1,7 +1,6 @@
 // The workloads that a PyTorch script runs beside: same models, batches, optimisers, metrics and units.
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 #include "core/random.h"
@@ -95,9 +95,7 @@ void bench_training(const Bench& b, const std::string& name, nn::Module& model, 
   std::sort(us.begin(), us.end());
   b.emit(name, "infer_one_p50", us[100], "us");
   b.emit(name, "infer_one_p99", us[197], "us");
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  b.emit(name, "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
+  b.emit(name, "peak_rss", static_cast<double>(peak_memory()), "bytes");
 }
 
 namespace {

@@ -1,5 +1,4 @@
 // tenon bench onnx: what a run of a model file takes, with integers multiplied and without, and beside another file.
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +7,7 @@
 
 #include "app/cli/bench.h"
 #include "app/cli/output.h"
+#include "core/machine_memory.h"
 #include "core/median.h"
 #include "core/profile.h"
 #include "engine/formats/onnx/feed.h"
@@ -74,9 +74,7 @@ void bench_onnx(const Bench& b) {
       b.emit("onnx", "faster_than_" + all[i].metric + "_" + std::to_string(batch), median_of(times), "times");
     }
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  b.emit("onnx", "peak_rss", static_cast<double>(usage.ru_maxrss) * 1024, "bytes");
+  b.emit("onnx", "peak_rss", static_cast<double>(peak_memory()), "bytes");
 }
 
 }  // namespace tenon::app

@@ -1,5 +1,4 @@
 // How a large file is met in the window: until it is seen, until it is whole, and how the picture follows the hand.
-#include <sys/resource.h>
 
 #include <QKeyEvent>
 #include <QToolButton>
@@ -11,6 +10,7 @@
 #include "app/window/watchdog.h"
 #include "app/window/window.h"
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "engine/formats/model_file.h"
 #include "views/frame/view_def.h"
 
@@ -124,11 +124,7 @@ void fly(MeasuredWindow& m, const Route& route, OpenTimes& t) {
   t.frame_work_p99_ms = percentile(work, 99);
 }
 
-double peak_rss() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
-}
+double peak_rss() { return static_cast<double>(peak_memory()); }
 
 }  // namespace
 

@@ -28,6 +28,9 @@ WatchesView::WatchesView(const ViewDef& def, Bench& bench, QWidget* parent) : Vi
   list_ = new TableList(page);
   list_->setObjectName("watches.table");
   list_->setAccessibleName(tr("What the watches of the run saw"));
+  list_->say_when_empty(
+      tr("A watch looks at every step for what you name, such as max_abs(grad(*)) > 1e3, and marks, "
+         "counts, or holds the run."));
   list_->on_select = [this](const Selection& s) {
     if (s.kind != Selection::Kind::none) bench_.select(s);
   };
