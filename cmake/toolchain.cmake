@@ -6,8 +6,8 @@ if(TENON_CCACHE)
 endif()
 find_program(TENON_MOLD mold)
 if(TENON_MOLD)
-  # What runs once at the start lies together, so that fewer pages of the program are read and stay in memory.
-  add_link_options(-fuse-ld=mold -Wl,-z,keep-text-section-prefix)
+  # Never with -z keep-text-section-prefix, which would save pages: with mold 1.10 exceptions then miss their handlers.
+  add_link_options(-fuse-ld=mold)
 endif()
 
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")

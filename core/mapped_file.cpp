@@ -65,6 +65,16 @@ std::shared_ptr<const MappedFile> MappedFile::part(std::shared_ptr<const MappedF
   return file;
 }
 
+void MappedFile::forget(std::string_view part) const {
+  if (whole_) return whole_->forget(part);
+  constexpr size_t kPage = 4096;
+  if (!mapped_ || part.size() < kPage) return;
+  const auto from = (static_cast<size_t>(part.data() - bytes_.data()) + kPage - 1) / kPage * kPage,
+             to =
+                 static_cast<size_t>(part.data() - bytes_.data() + static_cast<ptrdiff_t>(part.size())) / kPage * kPage;
+  if (from < to) ::madvise(const_cast<char*>(bytes_.data()) + from, to - from, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (mapped_) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }

@@ -22,6 +22,9 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
 
   std::string_view bytes() const { return bytes_; }
+  /// Lets go of the pages of a part, which are read again when they are touched. No tensor may be a window of it: what
+  /// was written there would be lost.
+  void forget(std::string_view part) const;
   const std::string& name() const { return name_; }
 
  private:

@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/mapped_file.h"
+#include "engine/formats/onnx/model_bytes.h"
 #include "engine/formats/onnx/proto.h"
 
 namespace tenon::formats {
@@ -56,12 +59,14 @@ struct Reader {
     return a;
   }
 
-  OnnxGraph graph(const onnx::GraphProto& p, int depth) const {
+  /// `own` takes the initializers of the outermost graph, whose messages are not in `p`.
+  OnnxGraph graph(const onnx::GraphProto& p, int depth, const std::function<void(OnnxGraph&)>& own = {}) const {
     if (depth > kMaxDepth) throw Error(fmt::format("{}: graphs are nested more than {} deep", name, kMaxDepth));
     if (p.sparse_initializer_size())
       throw OnnxUnsupported(fmt::format("{}: sparse initializers are not supported", name));
     OnnxGraph g;
     g.name = p.name();
+    if (own) own(g);
     for (const auto& t : p.initializer()) {
       g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
       if (DType dtype; four_bit_from_onnx(t.data_type(), dtype)) g.four_bit.insert(t.name());
@@ -252,12 +257,14 @@ const Tensor* OnnxGraph::initializer(const std::string& wanted) const {
   return nullptr;
 }
 
-OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
-  google::protobuf::SetLogHandler(nullptr);  // what protobuf would print is in the error instead
-  onnx::ModelProto p;
-  if (bytes.size() > kProtobufLimit || !p.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      !p.has_graph())
-    throw Error(fmt::format("{} is not an ONNX model, or is damaged", name));
+namespace {
+
+/// `passed` is told of each initializer whose values were taken over.
+OnnxModel parse_model(std::string_view bytes, const std::string& name, const std::string& folder,
+                      const std::function<void(std::string_view)>& passed) {
+  ModelBytes parts;
+  if (!split_model(bytes, parts)) throw Error(fmt::format("{} is not an ONNX model, or is damaged", name));
+  const onnx::ModelProto& p = parts.model;
   OnnxModel m;
   m.ir_version = p.ir_version();
   m.producer = p.producer_name();
@@ -275,14 +282,29 @@ OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std:
       throw Error(fmt::format("{} is damaged: it does not say which version of the operators it uses", name));
     m.opset = 1;
   }
-  m.graph = Reader{name, folder}.graph(p.graph(), 0);
+  m.graph = Reader{name, folder}.graph(parts.graph, 0, [&](OnnxGraph& g) {
+    for (const std::string_view one : parts.initializers) {
+      bool four_bit = false;
+      g.initializers.push_back(read_initializer_bytes(one, name, folder, &four_bit));
+      if (four_bit) g.four_bit.insert(g.initializers.back().first);
+      if (passed) passed(one);
+    }
+  });
   validate(m.graph, name);
   return m;
 }
 
+}  // namespace
+
+OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
+  return parse_model(bytes, name, folder, {});
+}
+
 OnnxModel load_onnx(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return parse_onnx(read_file(path), path, folder.empty() ? "." : folder);
+  const auto file = MappedFile::open(path);
+  return parse_model(file->bytes(), path, folder.empty() ? "." : folder,
+                     [&](std::string_view part) { file->forget(part); });
 }
 
 std::string onnx_bytes(const OnnxModel& model) {

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/mapped_file.h"
+#include "engine/formats/onnx/model_bytes.h"
 #include "engine/formats/onnx/proto.h"
 
 namespace tenon::formats {
@@ -24,57 +25,6 @@ ModelFile::Value shown(const OnnxValue& v) {
   return out;
 }
 
-/// A field of a protobuf message, not looked into.
-struct Field {
-  uint64_t number = 0;
-  std::string_view whole;    ///< with its tag
-  std::string_view content;  ///< of a field with a length: a message, a text, packed numbers
-};
-
-bool take_varint(std::string_view& rest, uint64_t& out) {
-  out = 0;
-  for (int shift = 0; shift < 64 && !rest.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(rest.front());
-    rest.remove_prefix(1);
-    out |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
-}
-
-/// Takes the first field off a message; false where it leaves the message, or is of a kind that is none.
-bool take_field(std::string_view& rest, Field& out) {
-  const std::string_view before = rest;
-  uint64_t tag = 0, length = 0;
-  if (!take_varint(rest, tag)) return false;
-  out.number = tag >> 3;
-  switch (tag & 7) {
-    case 0:
-      if (!take_varint(rest, length)) return false;
-      length = 0;
-      break;
-    case 1:
-      length = 8;
-      break;
-    case 2:
-      if (!take_varint(rest, length)) return false;
-      break;
-    case 5:
-      length = 4;
-      break;
-    default:
-      return false;
-  }
-  if (length > rest.size()) return false;
-  out.content = rest.substr(0, length);
-  rest.remove_prefix(length);
-  out.whole = before.substr(0, before.size() - rest.size());
-  return true;
-}
-
-// Numbers of fields in onnx.proto.
-constexpr uint64_t kGraph = onnx::ModelProto::kGraphFieldNumber,
-                   kInitializer = onnx::GraphProto::kInitializerFieldNumber;
 bool holds_values(uint64_t field) {
   using T = onnx::TensorProto;
   for (int number :
@@ -146,26 +96,13 @@ class Outline {
   }
 
   ModelFile read() {
-    google::protobuf::SetLogHandler(nullptr);  // what protobuf would print is in the error instead
-    std::string_view rest = file_->bytes();
-    std::string outer;
-    bool graph = false;
-    for (Field f; !rest.empty();) {
-      if (!take_field(rest, f)) fail();
-      if (f.number == kGraph)
-        graph = true, read_graph(f.content);
-      else
-        outer += f.whole;
-    }
-    onnx::ModelProto model;
-    if (!graph || !model.ParseFromString(outer)) fail();
-    read_facts(model);
+    ModelBytes parts;
+    if (!split_model(file_->bytes(), parts)) fail();
+    for (const std::string_view one : parts.initializers) read_initializer(one);
+    read_graph(parts.graph);
+    read_facts(parts.model);
     m_.values = [file = file_, folder = folder_, places = std::move(places_)](size_t i) {
-      onnx::TensorProto proto;
-      const std::string_view bytes = places.at(i);
-      const std::string where = fmt::format("{}: initializer {}", file->name(), i);
-      if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) throw Error(where + " is damaged");
-      return read_tensor(proto, fmt::format("{}: initializer {}", file->name(), proto.name()), folder);
+      return read_initializer_bytes(places.at(i), file->name(), folder).second;
     };
     return std::move(m_);
   }
@@ -192,17 +129,7 @@ class Outline {
     for (const auto& p : model.metadata_props()) m_.texts.emplace_back(p.key(), p.value());
   }
 
-  void read_graph(std::string_view bytes) {
-    std::string inner;
-    for (Field f; !bytes.empty();) {
-      if (!take_field(bytes, f)) fail();
-      if (f.number == kInitializer)
-        read_initializer(f.content);
-      else
-        inner += f.whole;
-    }
-    onnx::GraphProto graph;
-    if (!graph.ParseFromString(inner)) fail();
+  void read_graph(const onnx::GraphProto& graph) {
     std::unordered_set<std::string> constants;
     for (const ModelFile::Entry& e : m_.tensors) constants.insert(e.name);
     for (const auto& v : graph.input())  // an input that an initializer gives a value need not be given
@@ -222,7 +149,7 @@ class Outline {
     std::string head;
     uint64_t stored = 0;
     std::string_view rest = bytes;
-    for (Field f; !rest.empty();) {
+    for (ProtoField f; !rest.empty();) {
       if (!take_field(rest, f)) fail();
       if (holds_values(f.number))
         stored += f.content.size();

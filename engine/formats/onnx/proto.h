@@ -9,6 +9,8 @@
 #pragma GCC diagnostic pop
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/tensor.h"
 #include "engine/formats/onnx/model.h"
@@ -20,6 +22,10 @@ OnnxValue read_value(const onnx::ValueInfoProto& proto);
 
 /// Reads one tensor; `where` names it in errors, `folder` is where external data lies.
 Tensor read_tensor(const onnx::TensorProto& proto, const std::string& where, const std::string& folder);
+/// An initializer of the file `name`, with its name, out of its message: values are copied once, from where they stand.
+/// `four_bit` is told whether they have 4 bits there.
+std::pair<std::string, Tensor> read_initializer_bytes(std::string_view message, const std::string& name,
+                                                      const std::string& folder, bool* four_bit = nullptr);
 void write_tensor(const Tensor& t, const std::string& name, onnx::TensorProto& proto);
 /// The same in 4 bits an element, of i8 as INT4 and of u8 as UINT4; throws Error for an element that has more.
 void write_four_bit(const Tensor& t, const std::string& name, onnx::TensorProto& proto);

@@ -4,11 +4,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/tensor_bytes.h"
 #include "engine/formats/onnx/model.h"
+#include "engine/formats/onnx/model_bytes.h"
 #include "engine/formats/onnx/proto.h"
 
 namespace tenon::formats {
@@ -34,9 +36,11 @@ int64_t parse_number(const std::string& text, const std::string& where) {
   return n;
 }
 
-/// The bytes of a tensor kept in a file beside the model. The file must lie inside the model's folder, links followed.
-std::string external_bytes(const TensorProto& proto, const std::string& where, const std::string& folder,
-                           size_t expected) {
+/// Reads the bytes of a tensor kept in a file beside the model. The file must lie inside the model's folder, links
+/// followed; `make_room` is called when so many are known to be there, and gives their place.
+template <class MakeRoom>
+void read_external(const TensorProto& proto, const std::string& where, const std::string& folder, size_t expected,
+                   const MakeRoom& make_room) {
   namespace fs = std::filesystem;
   std::string location;
   int64_t offset = 0, length = -1;
@@ -58,12 +62,11 @@ std::string external_bytes(const TensorProto& proto, const std::string& where, c
     throw Error(fmt::format("{}: {} bytes of external data for a tensor of {}", where, length, expected));
   if (static_cast<uint64_t>(offset) > size || expected > size - static_cast<uint64_t>(offset))
     throw Error(fmt::format("{}: its external data {} is cut short", where, path.string()));
-  std::string out(expected, '\0');
+  char* to = make_room();
   std::ifstream in(path, std::ios::binary);
   in.seekg(offset);
-  if (!in.read(out.data(), static_cast<std::streamsize>(expected)))
+  if (expected > 0 && !in.read(to, static_cast<std::streamsize>(expected)))
     throw Error(fmt::format("{}: its external data {} cannot be read", where, path.string()));
-  return out;
 }
 
 // The schema is older than these; their numbers are those of onnx.proto since ONNX 1.16.
@@ -121,7 +124,10 @@ std::string onnx_type_name(int type) {
   return type >= 0 && type < static_cast<int>(std::size(names)) ? names[type] : fmt::format("type {}", type);
 }
 
-Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
+namespace {
+
+Tensor tensor_of_message(const TensorProto& proto, const std::string& where, const std::string& folder,
+                         std::optional<std::string_view> raw) {
   DType dtype;
   const bool halves = four_bit_from_onnx(proto.data_type(), dtype);
   if (!halves && !dtype_from_onnx(proto.data_type(), dtype))
@@ -143,15 +149,26 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
   }
   const size_t elements = static_cast<size_t>(shape.product()), bytes = halves ? (elements + 1) / 2 : elements * item;
   const bool external = proto.data_location() == TensorProto::EXTERNAL;
-  if (external || proto.has_raw_data()) {
-    const std::string outside = external ? external_bytes(proto, where, folder, bytes) : std::string();
-    const std::string& raw = external ? outside : proto.raw_data();
-    if (raw.size() != bytes)
-      throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw.size(), to_string(shape),
-                              bytes));
-    if (halves) return unpacked(raw, shape, dtype);
+  if (external) {
+    std::string packed;
+    Tensor t;
+    read_external(proto, where, folder, bytes, [&] {
+      if (halves) {
+        packed.resize(bytes);
+        return packed.data();
+      }
+      t = empty(shape, dtype);
+      return static_cast<char*>(t.raw());
+    });
+    return halves ? unpacked(packed, shape, dtype) : t;
+  }
+  if (raw) {
+    if (raw->size() != bytes)
+      throw Error(fmt::format("{} has {} bytes of data, and its shape {} needs {}", where, raw->size(),
+                              to_string(shape), bytes));
+    if (halves) return unpacked(*raw, shape, dtype);
     Tensor t = empty(shape, dtype);
-    if (bytes) std::memcpy(t.raw(), raw.data(), bytes);
+    if (bytes) std::memcpy(t.raw(), raw->data(), bytes);
     return t;
   }
   // Typed fields: the number of elements is checked against the field before anything is allocated.
@@ -199,6 +216,24 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, const std
       break;  // the bits, one value each
   }
   return t;
+}
+
+}  // namespace
+
+Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
+  return tensor_of_message(proto, where, folder,
+                           proto.has_raw_data() ? std::optional<std::string_view>(proto.raw_data()) : std::nullopt);
+}
+
+std::pair<std::string, Tensor> read_initializer_bytes(std::string_view message, const std::string& name,
+                                                      const std::string& folder, bool* four_bit) {
+  InitializerBytes parts;
+  if (!split_initializer(message, parts)) throw Error(name + " is not an ONNX model, or is damaged");
+  const std::string where = fmt::format("{}: initializer {}", name, parts.tensor.name());
+  DType dtype;
+  if (four_bit) *four_bit = four_bit_from_onnx(parts.tensor.data_type(), dtype);
+  return {parts.tensor.name(),
+          tensor_of_message(parts.tensor, where, folder, parts.has_raw ? std::optional(parts.raw) : std::nullopt)};
 }
 
 void write_tensor(const Tensor& t, const std::string& name, TensorProto& proto) {
