@@ -103,7 +103,7 @@ void compare_file(const RunInfo& info, TrainingSession& session, const AuditOpti
 }
 
 void compare_runtime(const RunInfo& info, TrainingSession& session, const AuditOptions& options,
-                     const std::function<bool()>&, Audit& audit) {
+                     const std::function<bool()>& go_on, Audit& audit) {
   const std::string python = python_with_onnxruntime(options.python, go_on);
   const Exported e = exported(session, info);
   const RuntimeValues theirs = run_in_onnxruntime(python, e.file, e.own.inputs.at(0), go_on);
