@@ -82,7 +82,7 @@ ModelSpec gpt(I heads = 2, I words = 256, const char* norm = "LayerNorm") {
   }
   return c.add("norm", norm).add("head", "Linear", {{"out_features", I{256}}}).done();
 }
-ModelSpec with(ModelSpec model, const std::string& layer, const char* attr, AttrValue value) {
+ModelSpec with_value(ModelSpec model, const std::string& layer, const char* attr, AttrValue value) {
   set_anyway(*model.find(layer), attr, std::move(value));
   return model;
 }
@@ -110,8 +110,8 @@ TEST_F(SurgeryOfWidths, a_model_of_attention_gets_twice_as_wide_and_computes_the
 }
 
 TEST_F(SurgeryOfWidths, heads_of_twice_the_size_compute_the_same) {
-  const ModelSpec wide = with(with(with_channels(gpt(), "embed", 16), "b0.attention", "num_heads", I{2}),
-                              "b1.attention", "num_heads", I{2});
+  const ModelSpec wide = with_value(with_value(with_channels(gpt(), "embed", 16), "b0.attention", "num_heads", I{2}),
+                                    "b1.attention", "num_heads", I{2});
   operate(gpt(), wide);
   expect_same_function();
   // One head is one still.
@@ -141,7 +141,7 @@ TEST_F(SurgeryOfWidths, fewer_features_take_whole_heads_out) {
 }
 
 TEST_F(SurgeryOfWidths, other_heads_of_the_same_width_are_told) {
-  operate(gpt(), with(gpt(), "b0.attention", "num_heads", I{4}));
+  operate(gpt(), with_value(gpt(), "b0.attention", "num_heads", I{4}));
   EXPECT_EQ(row("b0.attention.in_proj_weight").deed, Deed::resized);
   EXPECT_EQ(row("b0.attention.in_proj_weight").how,
             "4 of 2 channels each instead of 2 of 4, which is another function");
@@ -158,7 +158,7 @@ TEST_F(SurgeryOfWidths, a_bottleneck_between_two_linears_gets_any_width) {
 }
 
 TEST_F(SurgeryOfWidths, an_embedding_gets_rows_and_positions_and_keeps_those_it_had) {
-  operate(gpt(), with(with(gpt(), "embed", "num_embeddings", I{300}), "positions", "max_length", I{10}));
+  operate(gpt(), with_value(with_value(gpt(), "embed", "num_embeddings", I{300}), "positions", "max_length", I{10}));
   EXPECT_EQ(row("embed.weight").how, "44 more rows as the seed gives them");
   EXPECT_EQ(row("positions.weight").how, "4 more rows as the seed gives them");
   expect_same_function();
