@@ -174,6 +174,7 @@ void op_cost(const Bench& b) {
 
 const std::map<std::string, void (*)(const Bench&)>& workloads() {
   static const std::map<std::string, void (*)(const Bench&)> all = {{"attention", bench_attention},
+                                                                    {"builder", bench_builder},
                                                                     {"checkpoint", bench_checkpoint},
                                                                     {"cnn", cnn},
                                                                     {"conv", bench_conv},
@@ -195,8 +196,11 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
 }
 /// Those that want a file.
 bool of_file(const std::string& workload) { return workload == "loader" || workload == "onnx" || workload == "open"; }
-/// Not among those that run where none is named: `curves` writes a file of hundreds of megabytes.
-bool only_named(const std::string& workload) { return workload == "curves" || of_file(workload); }
+/// Not among those that run where none is named: `curves` writes a file of hundreds of megabytes, and `builder` wants a
+/// display.
+bool only_named(const std::string& workload) {
+  return workload == "curves" || workload == "builder" || of_file(workload);
+}
 
 int bench(const Args& args) {
   Bench b;
@@ -209,6 +213,7 @@ int bench(const Args& args) {
   }
   b.runs = args.integer("--runs", b.runs, 1);
   b.points = args.integer("--points", b.points, 1);
+  b.layers = args.integer("--layers", b.layers, 1);
   b.project = args.text("--project");
   b.against = args.text("--against");
   b.batch = args.integer("--batch", b.batch, 1);
@@ -251,12 +256,13 @@ const bool registered_bench = register_command(
       {"--amp", "bf16", "models are trained in mixed precision"},
       {"--runs", "N", "of curves: runs in its project; default 5000"},
       {"--points", "N", "of curves: of each long run; default 100000"},
+      {"--layers", "N", "of builder: layers of its model; default 10000"},
       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
       {"--against", "FILE", "of onnx: another model, run in turns with it"},
       {"--batch", "N", "of onnx: where the model leaves it open; default 1, then 64"},
       {"--json", "", "JSON lines on standard output"}},
      "measures the engine on fixed workloads, on a model file (onnx) or on the data of a project beside its steps "
-     "(loader), and the window on a large project (curves) or file (open)",
+     "(loader), and the window on a large project (curves), model (builder) or file (open)",
      bench});
 
 }  // namespace

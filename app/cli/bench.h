@@ -24,6 +24,7 @@ struct Bench {
   bool json = false;
   bool bf16 = false;                      ///< models are trained under autocast to bf16
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
+  int64_t layers = 10'000;                ///< of the model of `builder`
   std::string project;                    ///< its file; empty: one that goes when it was measured
   std::string file;                       ///< of `loader`, `open` and `onnx`
   int64_t batch = 0;                      ///< of `onnx`; 0: one of 1 and one of 64
@@ -81,6 +82,8 @@ void bench_checkpoint(const Bench& b);
 
 /// A project of many runs, some of them long: made, opened, filtered, and its curves drawn.
 void bench_curves(const Bench& b);
+/// A model of very many layers in the builder: opened, unfolded, and worked with by mouse and wheel.
+void bench_builder(const Bench& b);
 /// A model file as `tenon exec` runs it, beside itself without integers and beside another one, in turns.
 void bench_onnx(const Bench& b);
 /// The data of a project, loaded alone and taken by its steps.

@@ -46,6 +46,24 @@ struct CurveTimes {
 /// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.
 CurveTimes measure_curves(const std::string& file, int runs);
 
+/// What `tenon bench builder` measures of the window with a model of very many layers.
+struct BuilderTimes {
+  struct Wait {
+    std::string what;  ///< "open", "unfold", "arrange"
+    double ms = 0, work_ms = 0;
+  };
+  struct Hand {
+    std::string what;  ///< "folded_pan": what the hand did, in which state
+    double ms = 0, worst_ms = 0;
+    double work_ms = 0, work_worst_ms = 0;  ///< processor time of all threads, the driver's included
+  };
+  std::vector<Wait> waits;
+  std::vector<Hand> hands;  ///< a frame of each
+};
+/// Opens a project in the builder and works with it by mouse and wheel. Throws Error where that takes more than ten
+/// minutes.
+BuilderTimes measure_builder(const std::string& file);
+
 /// What `tenon bench open` measures of the window with one trace, snapshot or model file.
 struct OpenTimes {
   struct Opening {

@@ -15,6 +15,10 @@
 namespace tenon::data {
 namespace {
 
+constexpr int64_t kLongest = 1 << 24;  // samples of a sound
+/// Of what is found: the spectrogram of less has a few columns, which networks for images shrink to none.
+constexpr int64_t kShortest = 2048;
+
 bool is_wav_name(const std::string& name) {
   std::string low = name;
   for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -35,41 +39,79 @@ void read_sound(const std::string& path, int64_t rate, int64_t length, float* to
   std::copy_n(sound.samples.begin() + from, std::min(n, length), to + at);
 }
 
+/// How sounds are read; 0: as most of the files are, or the middle one of them.
+struct Reading {
+  int64_t rate = 0, length = 0;
+};
+
+/// What a file's header says, where it can be read.
+struct Heard {
+  const ClassFile* file;
+  SoundHeader sound;
+  int64_t at(int64_t rate) const {
+    return static_cast<int64_t>(static_cast<double>(sound.samples) * static_cast<double>(rate) /
+                                static_cast<double>(sound.rate));
+  }
+};
+
+void settle(Reading& reading, const std::vector<Heard>& heard) {
+  if (reading.rate == 0) {
+    std::map<int64_t, int64_t> files;
+    for (const Heard& h : heard) ++files[h.sound.rate];
+    // Of equally many the higher rate: nothing is lost of these.
+    reading.rate = std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) {
+                     return std::pair(a.second, a.first) < std::pair(b.second, b.first);
+                   })->first;
+  }
+  if (reading.length > 0) return;
+  std::vector<int64_t> lengths;
+  for (const Heard& h : heard) lengths.push_back(h.at(reading.rate));
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  reading.length = std::clamp<int64_t>(*middle, kShortest, kLongest);
+}
+
 /// What rates and lengths the files have, by their headers. With `leave_out` those that have none are taken out.
-void look_at_sounds(std::vector<ClassFile>& files, int64_t rate, int64_t length, bool leave_out,
-                    std::vector<Remark>& remarks) {
-  int64_t cut = 0, filled = 0;
-  std::map<int64_t, int64_t> others;  // files by their rate
-  Remark torn{Remark::Kind::warning, "cut_short", {}};
+void look_at_sounds(std::vector<ClassFile>& files, Reading& reading, bool leave_out, std::vector<Remark>& remarks) {
   std::vector<BadFile> bad;
+  std::vector<std::pair<size_t, SoundHeader>> headers;
   for (size_t i = 0; i < files.size(); ++i) {
-    const ClassFile& f = files[i];
-    SoundHeader sound;
     try {
-      sound = sound_header(f.path);
+      headers.emplace_back(i, sound_header(files[i].path));
     } catch (const Error& e) {
       if (!leave_out) throw with_way_out(e, "sounds");
       bad.push_back({i, e.message()});
-      continue;
     }
-    const auto n = static_cast<int64_t>(static_cast<double>(sound.samples) * static_cast<double>(rate) /
-                                        static_cast<double>(sound.rate));
-    if (sound.rate != rate) ++others[sound.rate];
-    if (sound.cut_short) torn.add(f.source());
-    cut += n > length;
-    filled += n < length;
   }
+  std::vector<Heard> heard;
+  for (const auto& [i, header] : headers) heard.push_back({&files[i], header});
+  if (!heard.empty()) settle(reading, heard);
+  const int64_t rate = reading.rate, length = reading.length;
+  int64_t cut = 0, filled = 0;
+  std::map<int64_t, int64_t> rates;  // files by their rate
+  Remark torn{Remark::Kind::warning, "cut_short", {}}, others{Remark::Kind::assumed, "other_rate", {}};
+  for (const Heard& h : heard) {
+    if (h.sound.rate != rate) ++rates[h.sound.rate], others.add(h.file->source());
+    if (h.sound.cut_short) torn.add(h.file->source());
+    cut += h.at(rate) > length;
+    filled += h.at(rate) < length;
+  }
+  const size_t all = heard.size();
   leave_out_bad(files, bad, "sounds", remarks);
-  std::string rates;
-  for (const auto& [other, n] : others) rates += fmt::format("{}{} at {}", rates.empty() ? "" : ", ", n, other);
   remarks.push_back({Remark::Kind::assumed,
                      "reading",
-                     fmt::format("Sounds are read at {} samples a second and {} samples long; of {} files {} another "
-                                 "rate{}, {} are cut, {} are filled up with silence",
-                                 rate, length, files.size(), rates.empty() ? "none has" : "some have",
-                                 rates.empty() ? "" : " (" + rates + ")", cut, filled),
+                     fmt::format("Sounds are read at {} samples a second and {} samples long; of {} files {} are cut, "
+                                 "{} are filled up with silence",
+                                 rate, length, all, cut, filled),
                      {},
                      0});
+  if (others.count > 0) {
+    for (const auto& [other, n] : rates)
+      others.text += fmt::format("{}{} at {}", others.text.empty() ? "" : ", ", n, other);
+    others.text =
+        fmt::format("{} of {} sounds have another rate and are resampled ({})", others.count, all, others.text);
+    remarks.push_back(std::move(others));
+  }
   if (torn.count == 0) return;
   torn.text = fmt::format("{} sounds end before the length that their headers state: the rest is taken for silence",
                           torn.count);
@@ -113,29 +155,48 @@ class Tones : public Dataset {
   Philox random_;
 };
 
+std::vector<Attr> found_of(const Reading& r) { return {{"rate", r.rate}, {"length", r.length}}; }
+
 Split open_audio_folder(const Options& o, const AttrValues& v) {
+  const auto reading = std::make_shared<Reading>(Reading{v.integer("rate"), v.integer("length")});
   if (o.dir.empty()) {
-    constexpr int64_t kTones = 360;
-    const auto all = std::make_shared<Tones>(kTones, v.integer("rate"), v.integer("length"), o.seed);
+    constexpr int64_t kTones = 360, kUsual = 16000;
+    if (reading->rate == 0) reading->rate = kUsual;
+    if (reading->length == 0) reading->length = kUsual;
+    const auto all = std::make_shared<Tones>(kTones, reading->rate, reading->length, o.seed);
     const SplitRule rule = split_rule(v);
     refuse_rule(rule, "what is generated");
     const Parts parts = split_rows(kTones, rule.share);
-    return {subset(all, parts.train), subset(all, parts.test)};
+    return {subset(all, parts.train), subset(all, parts.test), {}, found_of(*reading)};
   }
-  const int64_t rate = v.integer("rate"), length = v.integer("length");
-  FileKind sounds{is_wav_name, "WAV", "sounds end in .wav", {1, length}, {}, {}};
-  sounds.read = [rate, length](const std::string& path, float* to) { read_sound(path, rate, length, to); };
-  sounds.look = [rate, length, leave_out = v.text("unreadable") == "leave-out"](std::vector<ClassFile>& files,
-                                                                                std::vector<Remark>& remarks) {
-    look_at_sounds(files, rate, length, leave_out, remarks);
+  FileKind sounds{is_wav_name, "WAV", "sounds end in .wav", {1, reading->length}, {}, {}};
+  sounds.read = [reading](const std::string& path, float* to) { read_sound(path, reading->rate, reading->length, to); };
+  sounds.look = [reading, leave_out = v.text("unreadable") == "leave-out"](std::vector<ClassFile>& files,
+                                                                           std::vector<Remark>& remarks, Shape& input) {
+    look_at_sounds(files, *reading, leave_out, remarks);
+    input = {1, reading->length};
   };
-  return open_class_folders(o.dir, sounds, split_rule(v));
+  Split split = open_class_folders(o.dir, sounds, split_rule(v));
+  split.found = found_of(*reading);
+  return split;
 }
 
 std::vector<AttrDef> audio_folder_attrs() {
   std::vector<AttrDef> list = {
-      {"rate", int64_t{16000}, 100, 384000, "sounds are resampled to this", {}, "samples a second"},
-      {"length", int64_t{16000}, 1, 1 << 24, "sounds are cut or filled up with silence to this", {}, "samples"},
+      {"rate",
+       int64_t{0},
+       0,
+       384000,
+       "sounds are resampled to this; 0: what most of the files have",
+       {},
+       "samples a second"},
+      {"length",
+       int64_t{0},
+       0,
+       kLongest,
+       "sounds are cut or filled up with silence to this; 0: as long as the middle one of the files, 2048 at least",
+       {},
+       "samples"},
       unreadable_attr("sounds")};
   const std::vector<AttrDef> split = split_attrs();
   list.insert(list.end(), split.begin(), split.end());

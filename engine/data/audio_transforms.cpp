@@ -10,6 +10,8 @@
 namespace tenon::data {
 namespace {
 
+constexpr int64_t kUsualRate = 16000;
+
 double mel_of(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 double hertz_of(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
@@ -18,7 +20,10 @@ double hertz_of(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 class LogMel : public Transform {
  public:
   explicit LogMel(const AttrValues& v)
-      : rate_(v.integer("rate")), window_(v.integer("window")), hop_(v.integer("hop")), bands_(v.integer("bands")) {
+      : rate_(v.integer("rate") ? v.integer("rate") : kUsualRate),
+        window_(v.integer("window")),
+        hop_(v.integer("hop")),
+        bands_(v.integer("bands")) {
     if (window_ % 2) throw Error::usage("log_mel: window = " + std::to_string(window_) + " is odd");
     const int64_t bins = window_ / 2 + 1;
     hann_.resize(static_cast<size_t>(window_));
@@ -97,13 +102,14 @@ class Shift : public Transform {
 };
 
 const bool registered_audio_transforms[] = {
-    register_transform({"log_mel",
-                        "a sound as a picture: the logarithm of its power by mel band and time",
-                        {{"rate", int64_t{16000}, 100, 384000, "of the sound, as data.rate", {}, "samples a second"},
-                         {"window", int64_t{400}, 16, 1 << 16, "of one column of the picture, even", {}, "samples"},
-                         {"hop", int64_t{160}, 1, 1 << 16, "from one column to the next", {}, "samples"},
-                         {"bands", int64_t{40}, 1, 1024, "rows of the picture"}},
-                        [](const AttrValues& v) -> std::unique_ptr<Transform> { return std::make_unique<LogMel>(v); }}),
+    register_transform(
+        {"log_mel",
+         "a sound as a picture: the logarithm of its power by mel band and time",
+         {{"rate", int64_t{0}, 0, 384000, "of the sound; 0: as the data have it, or 16000", {}, "samples a second"},
+          {"window", int64_t{400}, 16, 1 << 16, "of one column of the picture, even", {}, "samples"},
+          {"hop", int64_t{160}, 1, 1 << 16, "from one column to the next", {}, "samples"},
+          {"bands", int64_t{40}, 1, 1024, "rows of the picture"}},
+         [](const AttrValues& v) -> std::unique_ptr<Transform> { return std::make_unique<LogMel>(v); }}),
     register_transform({"shift",
                         "a sound earlier or later",
                         {{"most", int64_t{1600}, 0, 1 << 24, "by how much at most", {}, "samples"}},

@@ -198,6 +198,7 @@ Split open_class_folders(const std::string& where, const FileKind& kind, const S
         throw Error("the class " + other + " of " + test.string() + " has no folder in " + train.string());
   Split split;
   Others others;
+  Shape input = kind.input;
   const auto list = [&](const fs::path& folder) {
     std::vector<ClassFile> files;
     for (size_t c = 0; c < classes.size(); ++c)
@@ -205,12 +206,15 @@ Split open_class_folders(const std::string& where, const FileKind& kind, const S
     if (files.empty())
       throw Error(fmt::format("nothing was found in the folders of {}: only {} are read", folder.string(), kind.names),
                   fmt::format("{} and lie in one folder a class", kind.endings));
-    kind.look(files, split.remarks);
+    kind.look(files, split.remarks, input);
     return files;
   };
   const std::vector<ClassFile> files = list(train);
-  split.train = std::make_shared<ClassFiles>(files, classes, kind.input, kind.read);
-  if (divided) split.test = std::make_shared<ClassFiles>(list(test), classes, kind.input, kind.read);
+  split.train = std::make_shared<ClassFiles>(files, classes, input, kind.read);
+  if (divided) {
+    std::vector<ClassFile> rest = list(test);
+    split.test = std::make_shared<ClassFiles>(std::move(rest), classes, input, kind.read);
+  }
   others.tell(kind, split.remarks);
   if (!divided) split = divide_files(files, split.train, rule, std::move(split.remarks));
   tell_empty_classes(files, classes, train, split.remarks);

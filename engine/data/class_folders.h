@@ -47,8 +47,9 @@ struct FileKind {
   std::string endings;  ///< "images end in .png, .jpg or .jpeg"
   Shape input;
   ClassFiles::Read read;
-  /// Looks at the files that were found, may take some out, and remarks it. Called once for each split of the files.
-  std::function<void(std::vector<ClassFile>& files, std::vector<Remark>& remarks)> look;
+  /// Looks at the files that were found, may take some out, and remarks it. Called once for each split of the files,
+  /// the training set first, before any is read; it may say what size the samples of both have.
+  std::function<void(std::vector<ClassFile>& files, std::vector<Remark>& remarks, Shape& input)> look;
 };
 /// A file that cannot be read, by its place among others, with the reason.
 struct BadFile {

@@ -162,7 +162,8 @@ Split open_dataset(const std::string& name, const Options& options) {
   Split split = kind.open(options, AttrValues(kind.attrs, options.attrs, name));
   if (options.nan_sample >= 0) split.train = spoiled(split.train, name, options);
   if (options.transforms.empty()) return split;
-  Split changed = transformed(split, options.transforms, options.transform_seed.value_or(options.seed));
+  const std::string list = with_rate(options.transforms, split, &split.remarks);
+  Split changed = transformed(split, list, options.transform_seed.value_or(options.seed));
   changed.remarks = std::move(split.remarks);
   changed.found = std::move(split.found);
   return changed;

@@ -82,7 +82,7 @@ Split open_image_folder(const Options& o, const AttrValues& v) {
   const bool leave_out = v.text("unreadable") == "leave-out";
   FileKind images{is_image_name, image_kinds(), "images end in .png, .jpg and so on", size, {}, {}};
   images.read = [size](const std::string& path, float* to) { read_planes(path, size, to); };
-  images.look = [leave_out, size](std::vector<ClassFile>& files, std::vector<Remark>& remarks) {
+  images.look = [leave_out, size](std::vector<ClassFile>& files, std::vector<Remark>& remarks, Shape&) {
     tell_missing_readers(files, remarks);
     if (leave_out) leave_out_unreadable(files, remarks);
     tell_sizes(files, size, remarks);

@@ -18,7 +18,7 @@ namespace {
 
 using Way = SplitRule::Way;
 using Rows = std::vector<int64_t>;
-constexpr const char* kWays[] = {"spread", "random", "stratified", "group", "time"};
+constexpr const char* kWays[] = {"", "spread", "random", "stratified", "group", "time"};
 
 int64_t part_of(int64_t n, double share) { return std::llround(share * static_cast<double>(n)); }
 
@@ -146,25 +146,29 @@ void refuse_missing(const SplitRule& rule, const SplitWords& words, const std::f
 
 }  // namespace
 
-std::vector<AttrDef> split_attrs() {
+std::vector<AttrDef> split_attrs(const std::string& own, const std::string& how) {
+  std::vector<std::string> ways(std::begin(kWays) + 1, std::end(kWays));
+  std::string help =
+      "how samples are kept for the test: spread evenly, at random, so of each class, whole groups, or the latest";
+  if (!own.empty()) {
+    ways.insert(ways.begin(), own);
+    help += "; " + own + ": " + how;
+  }
+  const std::string usual = ways.front();
   return {
       test_share_attr(),
-      {"split",
-       std::string("spread"),
-       0,
-       0,
-       "how samples are kept for the test: spread evenly, at random, so of each class, whole groups, or the latest",
-       {kWays[0], kWays[1], kWays[2], kWays[3], kWays[4]}},
+      {"split", usual, 0, 0, std::move(help), std::move(ways)},
       {"split_by", std::string(), 0, 0,
        "what group, time or class of a sample is for data.split: a column of a table; a pattern of files' names, "
-       "as (p[0-9]+)_, or folder; an array beside x.npy"},
+       "as (p[0-9]+)_, or folder; an array beside x.npy; of texts the files, or a pattern of their names"},
       {"split_seed", int64_t{0}, 0, 1e15, "of what data.split draws; runs of other seeds have the same test split"}};
 }
 
 SplitRule split_rule(const AttrValues& v) {
   SplitRule rule;
   const std::string& way = v.text("split");
-  rule.way = static_cast<Way>(std::find(std::begin(kWays), std::end(kWays), way) - std::begin(kWays));
+  const auto at = std::find(std::begin(kWays), std::end(kWays), way);
+  rule.way = at == std::end(kWays) ? Way::own : static_cast<Way>(at - std::begin(kWays));
   rule.share = v.number("test_share");
   rule.by = v.text("split_by");
   rule.seed = static_cast<uint64_t>(v.integer("split_seed"));
@@ -175,10 +179,10 @@ SplitRule split_rule(const AttrValues& v) {
 }
 
 void refuse_rule(const SplitRule& rule, const std::string& where) {
-  if (rule.way == Way::spread) return;
+  if (rule.way <= Way::spread) return;
   throw Error::usage(fmt::format("data.split = {}: {} is divided into training and test already",
                                  kWays[static_cast<size_t>(rule.way)], where),
-                     "leave data.split at spread, or put all samples in one place");
+                     "leave data.split as it is, or put all samples in one place");
 }
 
 Parts divide(const SplitRule& rule, int64_t samples, const SplitWords& words,
@@ -187,6 +191,7 @@ Parts divide(const SplitRule& rule, int64_t samples, const SplitWords& words,
   if (rule.by_words()) refuse_missing(rule, words, source);
   Parts parts;
   switch (rule.way) {
+    case Way::own:
     case Way::spread:
       parts = split_rows(samples, rule.share);
       told.text = "Split evenly: the samples for the test are spread over all";

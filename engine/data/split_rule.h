@@ -10,7 +10,8 @@ namespace tenon::data {
 
 /// How samples are kept for the test where the files have no split of their own.
 struct SplitRule {
-  enum class Way : uint8_t { spread, random, stratified, group, time };
+  /// `own`: as the kind of data does by itself, the end of a text or whole shards.
+  enum class Way : uint8_t { own, spread, random, stratified, group, time };
   Way way = Way::spread;
   double share = 0.2;  ///< of the samples
   std::string by;      ///< what group, time or class of a sample is: a column, a pattern, a file; empty: the kind's own
@@ -20,7 +21,8 @@ struct SplitRule {
 };
 /// The attributes of a kind whose samples a rule divides, and the rule that they say. Throws Error (usage) where
 /// data.split_by is given to a way that has no use for it.
-std::vector<AttrDef> split_attrs();
+/// `own`: a further way, which is then the default, with what it does.
+std::vector<AttrDef> split_attrs(const std::string& own = {}, const std::string& how = {});
 SplitRule split_rule(const AttrValues& values);
 /// For files that are divided already: throws Error (usage) where a rule is named that would divide them anew.
 void refuse_rule(const SplitRule& rule, const std::string& where);

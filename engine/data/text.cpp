@@ -1,13 +1,17 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <numeric>
 
 #include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/sha256.h"
 #include "engine/data/dataset.h"
+#include "engine/data/split_rule.h"
 #include "engine/data/text_encoding.h"
 #include "engine/data/tokens.h"
 
@@ -176,6 +180,45 @@ std::shared_ptr<const TokenFile> tokens_of(const std::string& where, const AttrV
   return written;
 }
 
+/// Windows of all files, divided by a rule. By files, or what their names say, those that reach from one group into
+/// another are left out: neither part sees what the other one has.
+Split divide_windows(const std::shared_ptr<const Text>& all, const SplitRule& rule, int64_t context, int64_t most) {
+  SplitWords words{{}, rule.by.empty() || rule.by == "file" ? "the file" : "the part of the file's name " + rule.by};
+  if (rule.way == SplitRule::Way::time && rule.by.empty())
+    throw Error::usage("data.split = time: data.split_by names no pattern of files' names",
+                       "as ([0-9]{4}-[0-9]{2}), which takes 2024-03 of letters_2024-03.txt");
+  std::vector<int64_t> rows;
+  if (rule.by_words()) {
+    const auto part = words.what == "the file" ? nullptr : name_pattern(rule.by, "data.split_by");
+    const auto word = [&](int64_t row) {
+      const std::string file = all->source(row).file;
+      return part ? part(fs::path(file).filename().string()) : file;
+    };
+    std::string next = all->size() > 0 ? word(0) : "";
+    for (int64_t row = 0; row < all->size(); ++row) {
+      const std::string own = std::move(next);
+      next = row + 1 < all->size() ? word(row + 1) : own;
+      if (own != next) continue;
+      rows.push_back(row);
+      words.of.push_back(own);
+    }
+  } else {
+    rows.resize(static_cast<size_t>(all->size()));
+    std::iota(rows.begin(), rows.end(), int64_t{0});
+  }
+  Remark told;
+  Parts parts = divide(
+      rule, static_cast<int64_t>(rows.size()), words,
+      [&](int64_t r) { return all->source(rows[static_cast<size_t>(r)]); }, told);
+  if (most > 0 && static_cast<int64_t>(parts.test.size()) > most) parts.test.resize(static_cast<size_t>(most));
+  for (auto* part : {&parts.train, &parts.test})
+    for (int64_t& r : *part) r = rows[static_cast<size_t>(r)];
+  if (parts.train.empty() || parts.test.empty())
+    throw Error(fmt::format("{} windows of {} tokens are too few to train with and to test with", rows.size(), context),
+                "name a longer text: --data PATH, or set data.context to a smaller number");
+  return {subset(all, parts.train), subset(all, parts.test), {std::move(told)}};
+}
+
 Split open_text(const Options& o, const AttrValues& v) {
   std::string where = o.dir.empty() ? kUsual : o.dir;
   std::error_code ec;
@@ -184,8 +227,12 @@ Split open_text(const Options& o, const AttrValues& v) {
                 "name a text file or a folder of them: --data PATH");
   auto tokens = tokens_of(where, v);
   const int64_t context = v.integer("context");
-  auto middle = static_cast<int64_t>(static_cast<double>(tokens->size()) * (1 - v.number("test_share")));
   auto places = std::make_shared<const Places>(tokens, files_of(where));
+  const SplitRule rule = split_rule(v);
+  if (rule.way != SplitRule::Way::own)
+    return divide_windows(std::make_shared<Text>(tokens, places, 0, tokens->size(), context, 0), rule, context,
+                          v.integer("test_samples"));
+  auto middle = static_cast<int64_t>(static_cast<double>(tokens->size()) * (1 - v.number("test_share")));
   auto train = std::make_shared<Text>(tokens, places, 0, middle, context, 0);
   auto test = std::make_shared<Text>(tokens, places, middle, tokens->size(), context, v.integer("test_samples"));
   if (train->size() < 1 || test->size() < 1)
@@ -195,10 +242,24 @@ Split open_text(const Options& o, const AttrValues& v) {
   return {train, test};
 }
 
-AttrDef text_share_attr() {
-  AttrDef d = test_share_attr();
-  d.fallback = 0.1;
-  return d;
+std::vector<AttrDef> text_attrs() {
+  std::vector<AttrDef> list = {
+      {"context", int64_t{128}, 1, 1 << 20, "tokens of a sample", {}, "tokens"},
+      {"tokenizer",
+       std::string("byte"),
+       0,
+       0,
+       "what a token is: a byte, or frequent sequences of them",
+       {"byte", "bpe"}},
+      {"vocabulary", int64_t{1024}, 257, 1 << 20, "tokens of bpe"},
+      {"cache", std::string(), 0, 0, "folder for the file of tokens; empty: tenon/tokens in the user's cache folder"},
+      {"test_samples", int64_t{0}, 0, 1e9, "windows of the test that are evaluated; 0: all"}};
+  for (AttrDef& d : split_attrs("end", "the last part of a text")) {
+    if (d.name == "test_share") d.fallback = 0.1;
+    if (d.name == "split") std::erase(d.choices, "stratified");
+    list.push_back(std::move(d));
+  }
+  return list;
 }
 
 /// Whatever is no binary file: a text is of any kind.
@@ -220,23 +281,9 @@ Recognised recognise_text(const std::string& path) {
   }
 }
 
-const bool registered_text = register_dataset(
-    {"text",
-     "any text, a file or a folder of them: the next token at every place",
-     {{"context", int64_t{128}, 1, 1 << 20, "tokens of a sample", {}, "tokens"},
-      {"tokenizer",
-       std::string("byte"),
-       0,
-       0,
-       "what a token is: a byte, or frequent sequences of them",
-       {"byte", "bpe"}},
-      {"vocabulary", int64_t{1024}, 257, 1 << 20, "tokens of bpe"},
-      {"cache", std::string(), 0, 0, "folder for the file of tokens; empty: tenon/tokens in the user's cache folder"},
-      {"test_samples", int64_t{0}, 0, 1e9, "windows of the text's end that are evaluated; 0: all"},
-      text_share_attr()},
-     open_text,
-     true,
-     recognise_text});
+const bool registered_text =
+    register_dataset({"text", "any text, a file or a folder of them: the next token at every place", text_attrs(),
+                      open_text, true, recognise_text});
 
 }  // namespace
 }  // namespace tenon::data

@@ -120,6 +120,31 @@ Transformed::List transforms_of(const std::vector<AttrCall>& calls) {
 
 }  // namespace
 
+std::string with_rate(const std::string& text, const Split& split, std::vector<Remark>* remarks) {
+  const auto found =
+      std::find_if(split.found.begin(), split.found.end(), [](const Attr& a) { return a.name == "rate"; });
+  if (found == split.found.end()) return text;
+  const std::string rate = std::to_string(std::get<int64_t>(found->value));
+  std::string list;
+  for (AttrCall& call : parse_calls(text, kKey)) {
+    const TransformDef& def = transforms().at(call.name);
+    const bool asks =
+        std::any_of(def.attrs.begin(), def.attrs.end(), [](const AttrDef& a) { return a.name == "rate"; });
+    std::erase_if(call.attrs, [](const auto& a) { return a.first == "rate" && a.second == "0"; });
+    const auto told =
+        std::find_if(call.attrs.begin(), call.attrs.end(), [](const auto& a) { return a.first == "rate"; });
+    if (asks && told == call.attrs.end())
+      call.attrs.insert(call.attrs.begin(), {"rate", rate});
+    else if (asks && told->second != rate && remarks)
+      remarks->push_back({Remark::Kind::warning, "other_rate",
+                          call.name + " takes the sounds for " + told->second + " samples a second, and they have " +
+                              rate + "; without rate=" + told->second + " it takes what they have"});
+    list += (list.empty() ? "" : "; ") + call.name;
+    for (const auto& [name, value] : call.attrs) list += " " + name + "=" + value;
+  }
+  return list;
+}
+
 Split transformed(const Split& split, const std::string& text, uint64_t seed) {
   const Transformed::List list = transforms_of(parse_calls(text, kKey));
   return {std::make_shared<Transformed>(split.train, list, seed, true),

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "engine/data/image.h"
 #include "engine/data/iterable.h"
+#include "engine/data/split_rule.h"
 
 namespace tenon::data {
 namespace {
@@ -79,7 +80,9 @@ class WebDataset : public IterableDataset {
   /// One shard, as the pass over its headers found it.
   struct Shard {
     std::string path;
-    std::vector<std::string> keys;  ///< of its samples, in order
+    std::vector<std::string> keys;     ///< of its samples, in order
+    std::vector<int64_t> classes;      ///< of them
+    std::vector<int64_t> places = {};  ///< their numbers in the shard, where it holds others too; else empty
   };
   WebDataset(std::vector<Shard> shards, Shape size, int64_t classes, int64_t window)
       : IterableDataset(sizes(shards), window), shards_(std::move(shards)), size_(size), classes_(classes) {}
@@ -98,7 +101,10 @@ class WebDataset : public IterableDataset {
   /// Samples of one shard, in order.
   class Reader : public Stream {
    public:
-    explicit Reader(const std::string& path) : path_(path), tar_(path) { more_ = tar_.next(name_); }
+    explicit Reader(const std::string& path, std::vector<int64_t> places = {})
+        : path_(path), tar_(path), places_(std::move(places)) {
+      more_ = tar_.next(name_);
+    }
     bool read(Sample& s, bool images) {
       s = {};
       std::string key, kind;
@@ -119,7 +125,9 @@ class WebDataset : public IterableDataset {
     }
     std::string next() override {
       Sample s;
-      if (!read(s, true)) throw Error(path_ + " holds fewer samples than when it was opened");
+      const int64_t want = places_.empty() ? at_ : places_.at(given_++);
+      for (; at_ <= want; ++at_)
+        if (!read(s, at_ == want)) throw Error(path_ + " holds fewer samples than when it was opened");
       return s.label + '\0' + s.key + '\0' + s.image;
     }
 
@@ -127,6 +135,9 @@ class WebDataset : public IterableDataset {
     std::string path_;
     Tar tar_;
     std::string name_;
+    std::vector<int64_t> places_;
+    size_t given_ = 0;
+    int64_t at_ = 0;
     bool more_ = false;
   };
   static int64_t label_of(const std::string& text, const std::string& where) {
@@ -141,7 +152,8 @@ class WebDataset : public IterableDataset {
 
  protected:
   std::unique_ptr<Stream> stream(int64_t part) const override {
-    return std::make_unique<Reader>(shards_[static_cast<size_t>(part)].path);
+    const Shard& shard = shards_[static_cast<size_t>(part)];
+    return std::make_unique<Reader>(shard.path, shard.places);
   }
   void decode(const std::string& raw, int64_t, void* x, void* y) const override {
     size_t a = raw.find('\0'), b = raw.find('\0', a + 1);
@@ -167,6 +179,49 @@ class WebDataset : public IterableDataset {
 
 bool is_shard(const std::string& name) { return name.find(".tar") != name.npos || name.ends_with(".tgz"); }
 
+using Shards = std::vector<WebDataset::Shard>;
+/// The shards with those of their samples that a rule keeps for training, and for the test.
+std::pair<Shards, Shards> divide_samples(const Shards& shards, const SplitRule& rule, std::vector<Remark>& remarks) {
+  using Way = SplitRule::Way;
+  const bool by_class = rule.way == Way::stratified && rule.by.empty();
+  const bool by_shard = rule.way == Way::group && rule.by.empty();
+  if (rule.by_words() && rule.by.empty() && !by_class && !by_shard)
+    throw Error::usage("data.split = time: data.split_by names no pattern of the samples' keys",
+                       "as ([0-9]{4}-[0-9]{2}-[0-9]{2}), which takes 2024-03-01 of cam/2024-03-01_12");
+  SplitWords words{{}, by_class ? "the class" : by_shard ? "the shard" : "the part of the key " + rule.by};
+  const auto part = rule.by.empty() ? nullptr : name_pattern(rule.by, "data.split_by");
+  std::vector<std::pair<size_t, size_t>> all;
+  for (size_t s = 0; s < shards.size(); ++s)
+    for (size_t i = 0; i < shards[s].keys.size(); ++i) {
+      all.emplace_back(s, i);
+      if (!rule.by_words()) continue;
+      words.of.push_back(by_class   ? std::to_string(shards[s].classes[i])
+                         : by_shard ? shards[s].path
+                                    : part(shards[s].keys[i]));
+    }
+  const auto source = [&](int64_t row) -> Source {
+    const auto& [s, i] = all[static_cast<size_t>(row)];
+    return {shards[s].path, "sample " + shards[s].keys[i]};
+  };
+  Remark told;
+  const Parts parts = divide(rule, static_cast<int64_t>(all.size()), words, source, told);
+  remarks.push_back(std::move(told));
+  const auto chosen = [&](const std::vector<int64_t>& rows) {
+    Shards some;
+    for (const int64_t row : rows) {
+      const auto& [s, i] = all[static_cast<size_t>(row)];
+      if (some.empty() || some.back().path != shards[s].path) some.push_back({shards[s].path, {}, {}});
+      some.back().keys.push_back(shards[s].keys[i]);
+      some.back().classes.push_back(shards[s].classes[i]);
+      some.back().places.push_back(static_cast<int64_t>(i));
+    }
+    return some;
+  };
+  if (parts.train.empty() || parts.test.empty())
+    throw Error("there are too few samples to train with and to test with: " + std::to_string(all.size()));
+  return {chosen(parts.train), chosen(parts.test)};
+}
+
 Split open_web_dataset(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
     throw Error("the data set webdataset is read from a folder", "name a folder with .tar files: --data DIR");
@@ -186,9 +241,13 @@ Split open_web_dataset(const Options& o, const AttrValues& v) {
     return !name.starts_with("test") && !name.starts_with("val");
   });
   auto train = static_cast<size_t>(middle - shards.begin());
-  if (train == shards.size()) {
+  const SplitRule rule = split_rule(v);
+  if (train < shards.size()) refuse_rule(rule, o.dir);
+  const bool divides = rule.way != SplitRule::Way::own && train == shards.size();
+  if (train == shards.size() && !divides) {
     if (train < 2)
-      throw Error(o.dir + " holds one shard: there is none left to test with", "write several, or call one test-0.tar");
+      throw Error(o.dir + " holds one shard: there is none left to test with",
+                  "write several, or call one test-0.tar, or data.split = random");
     train -= std::clamp<size_t>(static_cast<size_t>(static_cast<double>(train) * v.number("test_share")), 1, train - 1);
   }
   if (train == 0)
@@ -199,9 +258,10 @@ Split open_web_dataset(const Options& o, const AttrValues& v) {
   for (const std::string& path : shards) {
     WebDataset::Reader reader(path);
     WebDataset::Sample s;
-    WebDataset::Shard shard{path, {}};
+    WebDataset::Shard shard{path, {}, {}};
     while (reader.read(s, false)) {
-      classes = std::max(classes, WebDataset::label_of(s.label, path + ": sample " + s.key) + 1);
+      shard.classes.push_back(WebDataset::label_of(s.label, path + ": sample " + s.key));
+      classes = std::max(classes, shard.classes.back() + 1);
       shard.keys.push_back(s.key);
     }
     read.push_back(std::move(shard));
@@ -212,20 +272,27 @@ Split open_web_dataset(const Options& o, const AttrValues& v) {
         std::vector(read.begin() + static_cast<std::ptrdiff_t>(begin), read.begin() + static_cast<std::ptrdiff_t>(end)),
         size, classes, v.integer("window"));
   };
-  return {make(0, train), make(train, shards.size())};
+  if (!divides) return {make(0, train), make(train, shards.size())};
+  Split split;
+  auto [first, second] = divide_samples(read, rule, split.remarks);
+  split.train = std::make_shared<WebDataset>(std::move(first), size, classes, v.integer("window"));
+  split.test = std::make_shared<WebDataset>(std::move(second), size, classes, v.integer("window"));
+  return split;
+}
+
+std::vector<AttrDef> web_dataset_attrs() {
+  std::vector<AttrDef> list = {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
+                               {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
+                               {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
+                               {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among", {}, "samples"}};
+  const std::vector<AttrDef> split = split_attrs("shards", "the last of them as a whole");
+  list.insert(list.end(), split.begin(), split.end());
+  return list;
 }
 
 const bool registered_web_dataset =
-    register_dataset({"webdataset",
-                      "shards of images and classes in tar archives, read as streams",
-                      {{"channels", int64_t{3}, 1, 3, "1: grey, 3: colours"},
-                       {"height", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
-                       {"width", int64_t{32}, 1, 1 << 13, "images are scaled and cut to this", {}, "pixels"},
-                       {"window", int64_t{1000}, 1, 1e7, "samples the order is shuffled among", {}, "samples"},
-                       test_share_attr()},
-                      open_web_dataset,
-                      true,
-                      [](const std::string& path) {
+    register_dataset({"webdataset", "shards of images and classes in tar archives, read as streams",
+                      web_dataset_attrs(), open_web_dataset, true, [](const std::string& path) {
                         std::error_code ec;
                         for (const auto& e : fs::directory_iterator(path, ec))
                           if (is_shard(e.path().filename().string())) return Recognised::yes;

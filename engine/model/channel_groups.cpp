@@ -31,6 +31,11 @@ struct Flow {
 bool begins_with(const std::string& text, std::initializer_list<const char*> heads) {
   return std::any_of(heads.begin(), heads.end(), [&](const char* h) { return text.starts_with(h); });
 }
+const nn::Module* child(const nn::Module& module, const std::string& name) {
+  for (const auto& [own, m] : module.children())
+    if (own == name) return m.get();
+  return nullptr;
+}
 bool is_one_of(const std::string& text, std::initializer_list<const char*> all) {
   return std::any_of(all.begin(), all.end(), [&](const char* a) { return text == a; });
 }
@@ -87,11 +92,22 @@ class Follower {
     append(to.made, from.made);
     append(to.along, from.along);
     append(to.read, from.read);
+    append(to.sized, from.sized);
+    append(to.normed, from.normed);
     if (to.fixed.empty()) to.fixed = from.fixed;
+    if (to.bound.empty()) to.bound = from.bound;
+    block(to, from.block);
     parent_[b] = a;
   }
+  /// Smaller blocks within larger ones go with these.
+  static void block(ChannelGroup& g, int64_t size) {
+    if (std::max(g.block, size) % std::min(g.block, size) && g.fixed.empty())
+      g.fixed = fmt::format("groups of {} and of {} lie across each other", g.block, size);
+    g.block = std::max(g.block, size);
+  }
   Flow begin(int axis, int64_t channels, const std::string& fixed = {}) {
-    groups_.push_back({channels, {}, {}, {}, {}, fixed});
+    groups_.push_back(
+        {.channels = channels, .makers = {}, .made = {}, .along = {}, .read = {}, .fixed = fixed, .bound = {}});
     parent_.push_back(parent_.size());
     return {axis, {{groups_.size() - 1, channels, 1}}};
   }
@@ -162,18 +178,184 @@ class Follower {
     if (layer.type == "Concat") return concat(values.integer("dim"), in[0].ndim(), flows, flow);
     if (layer.type == "Flatten") return flatten(values, in[0], f, flow);
     if (layer.type == "Mean") return mean(values, in[0].ndim(), f, flow);
-    if (is_one_of(layer.type, {"TransformerEncoderLayer", "TransformerDecoderLayer"}))
-      feed_forward(layer, values.integer("dim_feedforward"));
+    if (is_one_of(layer.type, {"LayerNorm", "RMSNorm"})) return layer_norm(layer, module, values, in[0], f, flow);
+    if (layer.type == "GroupNorm") return group_norm(layer, module, values.integer("num_groups"), f, flow);
+    if (is_one_of(layer.type, {"Embedding", "EmbeddingBag"})) return embedding(layer, out, flow), true;
+    if (is_one_of(layer.type, {"LearnedPositions", "LearnedTokens"})) {
+      if (f.axis != 2) return false;
+      put(f, &ChannelGroup::along, layer.name + ".weight", 1);
+      return flow = f, true;
+    }
+    if (layer.type == "Select" || layer.type == "Permute") return moved(layer.type, values, in[0].ndim(), f, flow);
+    if (layer.type == "MultiheadAttention") return attention_layer(layer, values, in, out, flows, flow);
+    if (layer.type.starts_with("Transformer")) return transformer(layer, module, values, in, flows, flow);
     return false;
   }
 
+  bool layer_norm(const LayerSpec& layer, const nn::Module& module, const AttrValues& values, const Tensor& x,
+                  const Flow& f, Flow& flow) {
+    const int first = x.ndim() - static_cast<int>(values.ints("normalized_shape").size());
+    flow = f;
+    if (f.axis < first) return true;  // each channel by itself
+    for (const char* name : {"weight", "bias"})
+      if (module.own(name)) put(f, &ChannelGroup::along, layer.name + "." + name, f.axis - first);
+    norm_over(f, layer.name, fmt::format("{} ({}) sees all of them", layer.name, layer.type));
+    return true;
+  }
+  void norm_over(const Flow& f, const std::string& module, const std::string& bound) {
+    for (const Part& p : f.parts) {
+      ChannelGroup& g = group(p);
+      if (std::find(g.normed.begin(), g.normed.end(), module) == g.normed.end()) g.normed.push_back(module);
+      if (g.bound.empty()) g.bound = bound;
+    }
+  }
+
+  bool group_norm(const LayerSpec& layer, const nn::Module& module, int64_t groups, const Flow& f, Flow& flow) {
+    if (f.axis != 1 || f.parts.size() != 1 || f.parts[0].repeat != 1) return false;
+    for (const char* name : {"weight", "bias"})
+      if (module.own(name)) put(f, &ChannelGroup::along, layer.name + "." + name, 0);
+    ChannelGroup& g = group(f.parts[0]);
+    if (groups < g.channels) {
+      block(g, g.channels / groups);
+      if (g.bound.empty()) g.bound = fmt::format("{} (GroupNorm) has groups of {}", layer.name, g.channels / groups);
+    }
+    flow = f;
+    return true;
+  }
+
+  /// A row is a token, a place in it a channel.
+  void embedding(const LayerSpec& layer, const Tensor& out, Flow& flow) {
+    flow = begin(out.ndim() - 1, out.size(-1));
+    group(flow.parts[0]).makers.push_back(layer.name);
+    put(flow, &ChannelGroup::made, layer.name + ".weight", 1);
+  }
+
+  bool moved(const std::string& type, const AttrValues& values, int axes, const Flow& f, Flow& flow) {
+    flow = f;
+    if (type == "Select") {
+      const int64_t dim = values.integer("dim"), at = dim < 0 ? dim + axes : dim;
+      if (at < f.axis) --flow.axis;
+      return at != f.axis;
+    }
+    const std::vector<int64_t>& dims = values.ints("dims");
+    for (size_t i = 0; i < dims.size(); ++i)
+      if ((dims[i] < 0 ? dims[i] + axes : dims[i]) == f.axis) flow.axis = static_cast<int>(i);
+    return true;
+  }
+
   /// The units between the two Linears within a layer of a transformer: nobody outside sees them.
-  void feed_forward(const LayerSpec& layer, int64_t units) {
+  void feed_forward(const LayerSpec& layer, const std::string& at, int64_t units) {
     const Flow within = begin(1, units);
-    group(within.parts[0]).makers.push_back(layer.name);
-    put(within, &ChannelGroup::made, layer.name + ".linear1.weight", 0);
-    put(within, &ChannelGroup::made, layer.name + ".linear1.bias", 0);
-    put(within, &ChannelGroup::read, layer.name + ".linear2.weight", 1);
+    ChannelGroup& g = group(within.parts[0]);
+    g.makers.push_back(at);
+    g.sized.push_back(layer.name + ".dim_feedforward");
+    if (at != layer.name) g.bound = fmt::format("the layers of {} are of one width", layer.name);
+    put(within, &ChannelGroup::made, at + ".linear1.weight", 0);
+    put(within, &ChannelGroup::made, at + ".linear1.bias", 0);
+    put(within, &ChannelGroup::read, at + ".linear2.weight", 1);
+  }
+
+  /// Attention at a module's path: `heads` of channels between its projections, which nobody outside sees. What it
+  /// reads is of the size that `sized` says, or, of keys and values that are not, has projections of its own.
+  bool attention(const std::string& at, const std::string& sized, const Flow& q, const Flow& k, const Flow& v,
+                 int64_t heads, bool bias) {
+    for (const Flow* f : {&q, &k, &v})
+      if (f->parts.size() != 1 || f->parts[0].repeat != 1) return false;
+    const int64_t features = q.parts[0].channels;
+    const bool together = k.parts[0].channels == features && v.parts[0].channels == features;
+    const Flow within = begin(1, features);
+    ChannelGroup& inner = group(within.parts[0]);
+    inner.makers.push_back(at + ".in_proj");
+    inner.sized.push_back(sized);
+    inner.block = features / heads;
+    inner.bound = fmt::format("{} has heads of {}", at, inner.block);
+    for (const auto& [letter, f, i] : {std::tuple("q", &q, 0), {"k", &k, 1}, {"v", &v, 2}}) {
+      const std::string own = fmt::format("{}.{}_proj_weight", at, letter);
+      const int64_t begin = i * features;
+      inner.made.push_back({together ? at + ".in_proj_weight" : own, 0, together ? begin : 0, 1, i == 0});
+      if (bias) inner.made.push_back({at + ".in_proj_bias", 0, begin, 1, i == 0});
+      if (!together) put(*f, &ChannelGroup::read, own, 1);
+    }
+    inner.read.push_back({at + ".out_proj.weight", 1, 0, 1});
+    group(q.parts[0]).sized.push_back(sized);
+    if (group(q.parts[0]).bound.empty()) group(q.parts[0]).bound = at + " has as many features";
+    if (!together) return true;
+    join(q.parts[0].group, k.parts[0].group);
+    join(q.parts[0].group, v.parts[0].group);
+    put(q, &ChannelGroup::read, at + ".in_proj_weight", 1);
+    return true;
+  }
+  void projected(const Flow& f, const std::string& at, const std::string& maker, bool bias) {
+    ChannelGroup& g = group(f.parts[0]);
+    g.makers.push_back(maker);
+    g.made.push_back({at + ".weight", 0, 0, 1});
+    if (bias) g.made.push_back({at + ".bias", 0, 0, 1});
+  }
+
+  bool attention_layer(const LayerSpec& layer, const AttrValues& values, const std::vector<Tensor>& in,
+                       const Tensor& out, const std::vector<Flow>& flows, Flow& flow) {
+    size_t next = 0;
+    std::vector<const Flow*> given;
+    for (const Tensor& t : in) given.push_back(t ? &flows[next++] : nullptr);
+    given.resize(3, nullptr);
+    const Flow &q = *given[0], &k = given[1] ? *given[1] : q, &v = given[2] ? *given[2] : k;
+    for (const Flow* f : {&q, &k, &v})
+      if (f->axis != 2) return false;
+    const std::string sized = layer.name + ".embed_dim";
+    const bool bias = values.flag("bias");
+    if (!attention(layer.name, sized, q, k, v, values.integer("num_heads"), bias)) return false;
+    flow = begin(2, out.size(2));
+    group(flow.parts[0]).sized.push_back(sized);
+    group(flow.parts[0]).bound = layer.name + " has as many features";
+    projected(flow, layer.name + ".out_proj", layer.name, bias);
+    return true;
+  }
+
+  /// One layer, or a stack of them: what goes through is added to at every place.
+  bool transformer(const LayerSpec& layer, const nn::Module& module, const AttrValues& values,
+                   const std::vector<Tensor>& in, const std::vector<Flow>& flows, Flow& flow) {
+    const bool whole = layer.type == "Transformer", decodes = layer.type.find("Decoder") != std::string::npos;
+    const Flow& x = flows[0];
+    bool followed = true;
+    for (size_t i = 0; i < (whole || decodes ? 2u : 1u); ++i)
+      followed &= i < flows.size() && flows[i].axis == in[i].ndim() - 1 && flows[i].parts.size() == 1 &&
+                  flows[i].parts[0].repeat == 1;
+    const auto stack = [&](const std::string& at, const nn::Module& of, const Flow& f, const Flow* memory) {
+      for (size_t i = 0; i < child(of, "layers")->children().size(); ++i)
+        one(layer, fmt::format("{}.layers.{}", at, i), values, f, memory, followed);
+      if (child(of, "norm") && followed) stack_norm(at + ".norm", f);
+    };
+    if (whole) {
+      stack(layer.name + ".encoder", *child(module, "encoder"), x, nullptr);
+      stack(layer.name + ".decoder", *child(module, "decoder"), flows.size() > 1 ? flows[1] : x, &x);
+    } else if (child(module, "layers")) {
+      stack(layer.name, module, x, decodes && followed ? &flows[1] : nullptr);
+    } else {
+      one(layer, layer.name, values, x, decodes && followed ? &flows[1] : nullptr, followed);
+    }
+    flow = whole && followed ? flows[1] : x;
+    return followed;
+  }
+  void stack_norm(const std::string& at, const Flow& f) {
+    for (const char* name : {".weight", ".bias"}) put(f, &ChannelGroup::along, at + name, 0);
+    norm_over(f, at, at + " sees all of them");
+  }
+  void one(const LayerSpec& layer, const std::string& at, const AttrValues& values, const Flow& x, const Flow* memory,
+           bool followed) {
+    feed_forward(layer, at, values.integer("dim_feedforward"));
+    if (!followed) return;
+    const std::string sized = layer.name + ".d_model";
+    const int64_t heads = values.integer("nhead");
+    attention(at + ".self_attn", sized, x, x, x, heads, true);
+    projected(x, at + ".self_attn.out_proj", at + ".self_attn.out_proj", true);
+    if (memory) {
+      attention(at + ".multihead_attn", sized, x, *memory, *memory, heads, true);
+      projected(x, at + ".multihead_attn.out_proj", at + ".multihead_attn.out_proj", true);
+    }
+    put(x, &ChannelGroup::read, at + ".linear1.weight", 1);
+    projected(x, at + ".linear2", at + ".linear2", true);
+    for (const char* norm : {".norm1", ".norm2", ".norm3"})
+      if (norm != std::string(".norm3") || memory) stack_norm(at + norm, x);
   }
 
   void linear(const LayerSpec& layer, const nn::Module& module, const Tensor& x, const Tensor& out, const Flow& f,

@@ -12,6 +12,8 @@ struct ChannelSlot {
   std::string tensor;  ///< "features.0.weight"
   int axis = 0;
   int64_t begin = 0, repeat = 1;
+  /// Queries of attention: the products of a block of them are divided by the root of its size.
+  bool asks = false;
 };
 
 /// Channels that go together: what the layers that make them give is added up, or read by the same layer, so that one
@@ -22,12 +24,19 @@ struct ChannelGroup {
   std::vector<ChannelSlot> made;    ///< of the makers: their filters and biases
   std::vector<ChannelSlot> along;   ///< on the way, a value or a filter a channel: norms, depthwise convolutions, PReLU
   std::vector<ChannelSlot> read;    ///< of the layers that read them
-  std::string fixed;                ///< why its channels must stay; empty: they may go
+  std::string fixed;                ///< why its channels must stay; empty: there may be more or fewer of them
+  std::string bound;                ///< why none can go by itself: heads, norms over all of them
+  /// They stand in blocks of as many, each of which is treated as a whole: heads, groups of a GroupNorm.
+  int64_t block = 1;
+  /// Attributes that say how many there are, "block.d_model"; groups that have one in common are of one size.
+  std::vector<std::string> sized = {};
+  std::vector<std::string> normed = {};  ///< modules that take the mean or variance over all of them
 };
 
-/// The groups of a model, followed from every Linear and convolution through norms, activations, dropout, pooling,
-/// padding, Flatten, sums, products and Concat to whoever reads them, and the units within a transformer layer. What is
-/// not followed holds its channels, as do the model's ends. Throws Error for a model that cannot be built.
+/// The groups of a model, followed from every Linear, convolution and Embedding through norms, activations, dropout,
+/// pooling, padding, Flatten, sums, products, Concat and attention to whoever reads them, and those within attention
+/// and the layers of a transformer. What is not followed holds its channels, as do the model's ends. Throws Error for
+/// a model that cannot be built.
 std::vector<ChannelGroup> channel_groups(const ModelSpec& spec);
 
 }  // namespace tenon

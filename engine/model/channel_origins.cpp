@@ -1,6 +1,9 @@
 #include "engine/model/channel_origins.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -53,6 +56,8 @@ SlotMap slots_of(const std::vector<ChannelGroup>& groups) {
 struct GroupOrigin {
   const ChannelGroup* before = nullptr;  ///< null: they are none of before
   Places from;
+  double asks = 1;  ///< what queries are multiplied by, so that their products stay
+  std::string otherwise = {};
 };
 
 class OriginFinder {
@@ -96,11 +101,11 @@ class OriginFinder {
     return true;
   }
 
-  const ChannelGroup* made_before_by(const std::string& layer) const {
-    const LayerSpec *was = before_.find(layer), *is = after_.find(layer);
-    if (!was || !is || was->type != is->type) return nullptr;
+  const ChannelGroup* made_before_by(const std::string& maker) const {
+    const LayerSpec *was = layer_of(before_, maker + "."), *is = layer_of(after_, maker + ".");
+    if (!was || !is || was->name != is->name || was->type != is->type) return nullptr;
     for (const ChannelGroup& g : groups_before_)
-      if (std::find(g.makers.begin(), g.makers.end(), layer) != g.makers.end()) return &g;
+      if (std::find(g.makers.begin(), g.makers.end(), maker) != g.makers.end()) return &g;
     return nullptr;
   }
 
@@ -118,8 +123,11 @@ class OriginFinder {
   GroupOrigin origin_of(const ChannelGroup& g) {
     if (!is_whole(g, is_)) return {};
     for (const std::string& maker : g.makers)
-      if (const ChannelGroup* before = made_before_by(maker); before && is_whole(*before, was_))
+      if (const ChannelGroup* before = made_before_by(maker); before && is_whole(*before, was_)) {
+        if (g.fixed.empty() && before->fixed.empty() && std::max(g.block, before->block) > 1)
+          return blocks_of(g, *before);
         return {before, channels_of(g, *before)};
+      }
     return g.makers.size() == 1 ? passed_on(g) : GroupOrigin{};
   }
 
@@ -130,9 +138,44 @@ class OriginFinder {
     Places from = counted(std::min(was, is));
     if (is <= was) return from;
     Places more(static_cast<size_t>(is - was), int64_t{-1});
-    if (!fixed) more = drawn(g.makers[0], is - was, was);
+    if (!fixed && g.normed.empty()) more = drawn(g.makers[0], is - was, was);
+    if (!fixed && !g.normed.empty())
+      for (int64_t i = was; i < is; ++i) more[static_cast<size_t>(i - was)] = i % was;
     from.insert(from.end(), more.begin(), more.end());
     return from;
+  }
+
+  /// Whole blocks come from whole ones, or each is the same one, but larger or smaller.
+  GroupOrigin blocks_of(const ChannelGroup& g, const ChannelGroup& before) const {
+    const int64_t was = before.channels, is = g.channels, size_was = before.block, size = g.block;
+    GroupOrigin origin{&before, {}};
+    const auto norms_of = [&](int64_t begin, int64_t count, int64_t each) {
+      const std::vector<double> all = channel_norms(before, tensor_);
+      std::vector<double> sums;
+      for (int64_t i = 0; i < count; ++i) {
+        const auto at = all.begin() + begin + i * each;
+        sums.push_back(std::accumulate(at, at + each, 0.0));
+      }
+      return sums;
+    };
+    if (size == size_was) {
+      const int64_t had = was / size, has = is / size;
+      Places blocks = has < had ? largest(norms_of(0, had, size), has) : counted(has);
+      for (const int64_t b : blocks)
+        for (int64_t i = 0; i < size; ++i) origin.from.push_back(b % had * size + i);
+    } else if (is / size == was / size_was) {
+      for (int64_t b = 0; b < is / size; ++b) {
+        const Places within = size < size_was ? largest(norms_of(b * size_was, size_was, 1), size) : counted(size);
+        for (const int64_t i : within) origin.from.push_back(b * size_was + i % size_was);
+      }
+      if (size % size_was == 0) origin.asks = std::sqrt(static_cast<double>(size_was) / static_cast<double>(size));
+    } else {
+      for (int64_t i = 0; i < is; ++i) origin.from.push_back(i % was);
+    }
+    if (is >= was && (size != size_was && (is / size != was / size_was || size % size_was)))
+      origin.otherwise = fmt::format("{} of {} channels each instead of {} of {}, which is another function", is / size,
+                                     size, was / size_was, size_was);
+    return origin;
   }
 
   /// Of a new layer that passes on what arrives.
@@ -166,7 +209,9 @@ class OriginFinder {
     if (now == slots_after_.end()) {
       a.from = counted(std::min(was, is));
       a.from.resize(static_cast<size_t>(is), int64_t{-1});
-      a.why = "its channels are not followed";
+      const LayerSpec* layer = layer_of(after_, tensor);
+      const bool rows = layer && (layer->type.starts_with("Embedding") || layer->type.starts_with("Learned"));
+      if (!rows || axis != 0) a.why = "its channels are not followed";
       return a;
     }
     a.from.assign(static_cast<size_t>(is), int64_t{-1});
@@ -183,7 +228,27 @@ class OriginFinder {
     // Who makes what arrives is not followed on either side: places stand for themselves.
     if (!all && was == is && std::all_of(a.from.begin(), a.from.end(), [](int64_t f) { return f < 0; }))
       a.from = counted(is);
+    if (is_norm_over(tensor, now->second)) note_uneven(a, was, is);
     return a;
+  }
+
+  static bool is_norm_over(const std::string& tensor, const std::vector<Owned>& slots) {
+    const std::string module = tensor.substr(0, tensor.rfind('.'));
+    return tensor.ends_with(".weight") && std::any_of(slots.begin(), slots.end(), [&](const Owned& o) {
+             return std::find(o.group->normed.begin(), o.group->normed.end(), module) != o.group->normed.end();
+           });
+  }
+  /// Mean and variance over channels stay where each is there equally often.
+  static void note_uneven(AxisOrigin& a, int64_t was, int64_t is) {
+    std::vector<int64_t> times(static_cast<size_t>(was), 0);
+    for (const int64_t f : a.from)
+      if (f >= 0) ++times[static_cast<size_t>(f)];
+    if (std::all_of(times.begin(), times.end(), [&](int64_t t) { return t > 0 && t * was == is; })) return;
+    a.otherwise = is < was ? fmt::format("it takes the mean and variance of {} channels instead of {}", is, was)
+                           : fmt::format(
+                                 "it takes the mean and variance of {} channels, of which some count more often "
+                                 "than others: those of {} stay at a multiple of it",
+                                 is, was);
   }
 
   /// One slot; false where nothing is known of where it comes from.
@@ -215,6 +280,12 @@ class OriginFinder {
         if (from[c] >= 0)
           a.from[static_cast<size_t>(slot.slot->begin + static_cast<int64_t>(c) * repeat + r)] =
               source->slot->begin + from[c] * repeat + r;
+    if (!slot.read && a.otherwise.empty()) a.otherwise = origin.otherwise;
+    if (slot.slot->asks && origin.asks != 1) {
+      a.times.resize(a.from.size(), 1);
+      for (int64_t i = 0; i < slot.group->channels * repeat; ++i)
+        a.times[static_cast<size_t>(slot.slot->begin + i)] = origin.asks;
+    }
     if (std::any_of(from.begin(), from.end(), [](int64_t f) { return f < 0; })) note(a, slot.group->fixed);
     return true;
   }

@@ -1,5 +1,7 @@
 #include "engine/model/layer_sizes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -37,7 +39,23 @@ void fit_to_tensors(LayerSpec& layer, const Sizes& tensors) {
   };
   const Shape w = own("weight");
   if (layer.type.starts_with("Transformer")) {
-    set_anyway(layer, "dim_feedforward", own("linear1.weight")[0]);
+    for (const char* first : {"", "layers.0.", "encoder.layers.0.", "decoder.layers.0."})
+      if (const Shape up = own((std::string(first) + "linear1.weight").c_str()); up.n > 0) {
+        set_anyway(layer, "dim_feedforward", up[0]);
+        set_where_said(layer, "d_model", up[1]);
+      }
+  } else if (layer.type == "MultiheadAttention") {
+    set_where_said(layer, "embed_dim", own("out_proj.weight")[0]);
+  } else if (layer.type.starts_with("Embedding")) {
+    set_anyway(layer, "num_embeddings", w[0]);
+    set_anyway(layer, "embedding_dim", w[1]);
+  } else if (layer.type == "LayerNorm" || layer.type == "RMSNorm") {
+    for (Attr& a : layer.attrs)
+      if (auto* said = std::get_if<std::vector<int64_t>>(&a.value); said && a.name == "normalized_shape" && w.n > 0)
+        for (size_t i = 0; i < said->size(); ++i)
+          if ((*said)[i] != 0) (*said)[i] = w[static_cast<int>(i)];
+  } else if (layer.type == "GroupNorm") {
+    if (w.n > 0) set_where_said(layer, "num_channels", w[0]);
   } else if (w.n == 0) {
     if (const Shape t = own("running_mean"); t.n > 0) set_where_said(layer, "num_features", t[0]);
   } else if (layer.type == "Linear") {
@@ -65,9 +83,50 @@ const LayerSpec* layer_of(const ModelSpec& spec, const std::string& tensor) {
 
 const char* channels_attr(const LayerSpec& layer) {
   if (layer.type == "Linear") return "out_features";
+  if (layer.type.starts_with("Embedding")) return "embedding_dim";
   if (layer.type.starts_with("Transformer")) return "dim_feedforward";
   return layer.type.starts_with("Conv") ? "out_channels" : "";
 }
+
+namespace {
+
+using Together = std::vector<const ChannelGroup*>;
+
+/// The group that a layer says the size of, and all that must then be of that size.
+Together of_one_size(const std::vector<ChannelGroup>& groups, const LayerSpec& layer) {
+  const std::string own = layer.name + "." + channels_attr(layer);
+  const auto holds = [](const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  Together all;
+  for (const ChannelGroup& g : groups)
+    if (all.empty() ? holds(g.makers, layer.name) || holds(g.sized, own) : holds(g.sized, own)) all.push_back(&g);
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const ChannelGroup& g : groups)
+      if (std::find(all.begin(), all.end(), &g) == all.end() &&
+          std::any_of(g.sized.begin(), g.sized.end(), [&](const std::string& s) { return holds(all[i]->sized, s); }))
+        all.push_back(&g);
+  return all;
+}
+
+/// Heads, or groups of a GroupNorm, of as many channels as they had, where these go into it.
+void keep_blocks(LayerSpec& layer, int64_t was, int64_t is) {
+  const char* attr = layer.type == "MultiheadAttention"      ? "num_heads"
+                     : layer.type.starts_with("Transformer") ? "nhead"
+                     : layer.type == "GroupNorm"             ? "num_groups"
+                                                             : nullptr;
+  if (!attr) return;
+  const AttrValue* said = layer.find(attr);
+  const int64_t count = said ? std::get<int64_t>(*said) : 1, size = was / count;
+  if (count == 1) return;
+  if (is % size == 0) return set_anyway(layer, attr, is / size);
+  if (is % count)
+    throw Error::usage(
+        fmt::format("{} channels: {} ({}) has {} = {} of {} each", is, layer.name, layer.type, attr, count, size),
+        fmt::format("take a multiple of {}, or of {}", size, count));
+}
+
+}  // namespace
 
 ModelSpec with_channels(const ModelSpec& spec, const std::string& layer, int64_t channels) {
   ModelSpec changed = spec;
@@ -78,21 +137,27 @@ ModelSpec with_channels(const ModelSpec& spec, const std::string& layer, int64_t
     groups = channel_groups(spec);
   } catch (const Error&) {  // on the way from one model to another, whose layers are changed one by one
   }
-  const auto group = std::find_if(groups.begin(), groups.end(), [&](const ChannelGroup& g) {
-    return g.fixed.empty() && std::find(g.makers.begin(), g.makers.end(), layer) != g.makers.end();
-  });
-  if (group == groups.end()) {
+  const Together all = of_one_size(groups, *own);
+  if (all.empty() || std::any_of(all.begin(), all.end(), [](const ChannelGroup* g) { return !g->fixed.empty(); })) {
     set_anyway(*own, channels_attr(*own), channels);
     return changed;
   }
   Sizes sizes = tensor_sizes(spec);
-  std::set<std::string> touched;
-  for (const auto* list : {&group->made, &group->along, &group->read})
-    for (const ChannelSlot& s : *list) {
-      sizes.at(s.tensor)[s.axis] += (channels - group->channels) * s.repeat;
-      if (const LayerSpec* l = layer_of(spec, s.tensor)) touched.insert(l->name);
-    }
+  std::set<std::string> touched, blocks;
+  for (const ChannelGroup* group : all) {
+    for (const auto* list : {&group->made, &group->along, &group->read})
+      for (const ChannelSlot& s : *list) {
+        sizes.at(s.tensor)[s.axis] += (channels - group->channels) * s.repeat;
+        const LayerSpec* l = layer_of(spec, s.tensor);
+        if (!l) continue;
+        touched.insert(l->name);
+        if (l->type == "GroupNorm") blocks.insert(l->name);
+      }
+    for (const std::string& s : group->sized)
+      if (const size_t dot = s.rfind('.'); s.substr(dot) != ".dim_feedforward") blocks.insert(s.substr(0, dot));
+  }
   for (const std::string& name : touched) fit_to_tensors(*changed.find(name), sizes);
+  for (const std::string& name : blocks) keep_blocks(*changed.find(name), all[0]->channels, channels);
   return changed;
 }
 

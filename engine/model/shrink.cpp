@@ -68,6 +68,7 @@ void cut(Cuts& cuts, const ChannelSlot& slot, const std::vector<bool>& keep, con
 
 std::string why_kept(const ChannelGroup& g, const ShrinkChoice& choice) {
   if (!g.fixed.empty()) return g.fixed;
+  if (!g.bound.empty()) return g.bound;
   const auto named = [&](const std::string& l) { return choice.named(l); };
   if (std::all_of(g.makers.begin(), g.makers.end(), named)) return {};
   if (std::none_of(g.makers.begin(), g.makers.end(), named)) return "not named";

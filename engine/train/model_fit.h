@@ -29,4 +29,14 @@ struct ModelFit {
 /// what arrives. Layers between them stay as they are.
 ModelFit fit_model(const ModelSpec& model, const Recipe& recipe, const data::Dataset& train);
 
+/// An edit of a model after which a layer fits that does not.
+struct Mend {
+  std::string words;  ///< "conv2.out_channels 32 → 64"
+  ModelSpec model;
+};
+/// What makes a layer fit, each tried: sizes that it says of what arrives, heads and groups that divide its channels,
+/// as many channels on all its inputs, padding, a Flatten in front. None brings another error about; empty where the
+/// layer fits, and where nothing that is known makes it.
+std::vector<Mend> mends_of(const ModelSpec& model, const std::string& layer);
+
 }  // namespace tenon

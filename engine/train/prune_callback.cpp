@@ -253,8 +253,9 @@ std::unique_ptr<Callback> make_prune(const AttrValues& v, const CallbackRun& run
     for (ChannelGroup& g : channel_groups(*run.model)) {
       const bool named =
           std::all_of(g.makers.begin(), g.makers.end(), [&](const auto& l) { return s.names(l + ".weight"); });
-      if (named && !g.fixed.empty()) why = fmt::format("; those of {} must stay: {}", g.makers[0], g.fixed);
-      if (named && g.fixed.empty()) made->groups.push_back(std::move(g));
+      const std::string& stays = g.fixed.empty() ? g.bound : g.fixed;
+      if (named && !stays.empty()) why = fmt::format("; those of {} must stay: {}", g.makers[0], stays);
+      if (named && stays.empty()) made->groups.push_back(std::move(g));
     }
     any = !made->groups.empty();
     if (!any)

@@ -96,9 +96,12 @@ void share_out(const Tensor& t, int axis, const AxisOrigin& of, uint64_t seed) {
       }
 }
 
-std::string axis_word(const Shape& s, int axis) {
-  if (s.n < 2) return "values";
-  return axis == 0 ? "outputs" : axis == 1 ? "inputs" : "places";
+void multiply(const Tensor& t, int axis, const std::vector<double>& times) {
+  Shape along;
+  for (int i = 0; i < t.ndim(); ++i) along.push_back(i == axis ? t.size(i) : 1);
+  const Tensor factors = empty(along, DType::f64);
+  std::copy(times.begin(), times.end(), factors.data<double>());
+  copy_(t, mul(t, cast(factors, t.dtype())));
 }
 
 class Operation {
@@ -175,6 +178,7 @@ class Operation {
     Tensor t = Carrier(old, base, axes).result();
     for (int axis = 0; shares && axis < t.ndim(); ++axis) {
       const AxisOrigin& a = axes[static_cast<size_t>(axis)];
+      if (!a.times.empty()) multiply(t, axis, a.times);
       if (!a.read || copies_of(a).empty()) continue;
       if (t.dtype() == DType::f64)
         share_out<double>(t, axis, a, seed_of(name));
@@ -246,8 +250,17 @@ class Operation {
     return {};
   }
 
-  static void describe(const Axes& axes, const Shape& was, const Shape& is, SurgeryRow& row) {
-    std::vector<std::string> words;
+  /// What lies along an axis: of a table of an Embedding its rows and how wide they are.
+  std::string axis_word(const Shape& s, int axis, const std::string& tensor) const {
+    const LayerSpec* layer = layer_of(after_, tensor);
+    const bool rows = layer && (layer->type.starts_with("Embedding") || layer->type.starts_with("Learned")) && s.n == 2;
+    if (rows) return axis == 0 ? "rows" : "columns";
+    if (s.n < 2) return "values";
+    return axis == 0 ? "outputs" : axis == 1 ? "inputs" : "places";
+  }
+
+  void describe(const Axes& axes, const Shape& was, const Shape& is, SurgeryRow& row) const {
+    std::vector<std::string> words, notes;
     bool more = false, fewer = false;
     for (int axis = 0; axis < is.n; ++axis) {
       const AxisOrigin& a = axes[static_cast<size_t>(axis)];
@@ -256,10 +269,11 @@ class Operation {
         row.how = "as the seed gives it: " + (a.why.empty() ? "it has another size" : a.why);
         return;
       }
+      if (!a.otherwise.empty()) notes.push_back(a.otherwise);
       if (a.same(was[axis])) continue;
       more |= is[axis] > was[axis];
       fewer |= is[axis] < was[axis];
-      const std::string what = axis_word(is, axis);
+      const std::string what = axis_word(is, axis, row.tensor);
       int64_t copies = 0;
       for (const auto& places : copies_of(a)) copies += static_cast<int64_t>(places.size()) - 1;
       if (copies > 0)
@@ -276,6 +290,8 @@ class Operation {
                : more          ? Deed::widened
                : fewer         ? Deed::narrowed
                                : Deed::resized;
+    if (row.deed == Deed::kept && !notes.empty()) row.deed = Deed::resized;
+    words.insert(words.end(), notes.begin(), notes.end());
     row.how.clear();
     for (const std::string& w : words) row.how += (row.how.empty() ? "" : "; ") + w;
   }

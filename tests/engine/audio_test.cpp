@@ -129,7 +129,43 @@ TEST(AudioFolder, SoundsAreCutFilledAndAtOneRate) {
   EXPECT_SAYS(lines_of(rest.remarks), "sounds cannot be read and are left out (");
   EXPECT_SAYS(lines_of(rest.remarks), "1 sounds end before the length that their headers state");
   EXPECT_SAYS(lines_of(rest.remarks), "8.wav");
-  EXPECT_SAYS(lines_of(rest.remarks), " at 8000)");
+  EXPECT_SAYS(lines_of(rest.remarks), " at 16000)");
+}
+
+TEST(AudioFolder, TheRateIsThatOfMostFilesAndOthersAreNamed) {
+  Folder dir;
+  testing_data::make_files("audio-folder", dir);  // 13 of 20 at 8000, most of them of 800 samples
+  const Split split = open_dataset("audio-folder", {.dir = dir.str()});
+  EXPECT_EQ(to_string(split.train->input().shape), "[1, 2048]");
+  ASSERT_EQ(split.found.size(), 2u);
+  EXPECT_EQ(split.found[0].name, "rate");
+  EXPECT_EQ(std::get<I>(split.found[0].value), 8000);
+  EXPECT_EQ(std::get<I>(split.found[1].value), 2048);
+  EXPECT_SAYS(lines_of(split.remarks), "7 of 20 sounds have another rate and are resampled (7 at 16000)");
+  EXPECT_SAYS(lines_of(split.remarks), "low/0.wav");
+  // What was found, said by hand, makes the same.
+  const Split again = open_dataset("audio-folder", {.dir = dir.str(), .attrs = split.found});
+  const Batch a = fetch(*split.train, {3}), b = fetch(*again.train, {3});
+  EXPECT_TRUE(std::equal(a.x.data<float>(), a.x.data<float>() + 2048, b.x.data<float>()));
+}
+
+TEST(LogMel, TheRateIsThatOfTheData) {
+  Folder dir;
+  testing_data::make_files("audio-folder", dir);
+  const auto picture = [&](const std::string& transforms) {
+    const Split s = open_dataset("audio-folder", {.dir = dir.str(), .transforms = transforms});
+    const Batch b = fetch(*s.train, {3});
+    return std::vector<float>(b.x.data<float>(), b.x.data<float>() + b.x.numel());
+  };
+  EXPECT_EQ(picture("log_mel"), picture("log_mel rate=8000"));
+  EXPECT_EQ(picture("log_mel rate=0"), picture("log_mel rate=8000"));
+  EXPECT_NE(picture("log_mel"), picture("log_mel rate=16000"));
+  const Split plain = open_dataset("audio-folder", {.dir = dir.str()});
+  EXPECT_EQ(with_rate("shift; log_mel bands=20; normalise mean=-4", plain),
+            "shift; log_mel rate=8000 bands=20; normalise mean=-4");
+  const auto remarks = open_dataset("audio-folder", {.dir = dir.str(), .transforms = "log_mel rate=16000"}).remarks;
+  EXPECT_SAYS(lines_of(remarks), "log_mel takes the sounds for 16000 samples a second, and they have 8000");
+  EXPECT_EQ(with_rate("log_mel", open_dataset("shapes", {})), "log_mel") << "what has no rate is left as it is";
 }
 
 TEST(LogMel, ATonesBandGrowsWithItsPitch) {

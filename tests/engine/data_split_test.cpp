@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "engine/data/image.h"
 #include "engine/data/split_rule.h"
 #include "engine/data/time_text.h"
 #include "engine/formats/npy.h"
@@ -18,6 +19,7 @@ using testing_files::error_of;
 using testing_files::Folder;
 using testing_files::write;
 using I = int64_t;
+using S = std::string;
 
 /// 120 visits of 24 patients, in an order that says nothing, a day each; one class in four is rare.
 std::string visits() {
@@ -189,6 +191,103 @@ TEST(SplitRules, ArraysAreDividedByAnArrayBesideThem) {
                                      .attrs = {{"split", std::string("group")}, {"split_by", std::string("who")}}});
               }),
               "who.npy is of size [39]: it has one value for each of 40 rows");
+}
+
+/// Letters of three months, in files of several windows each.
+void write_letters(const Folder& dir) {
+  for (const char* month : {"01", "02", "03"})
+    for (int i = 0; i < 3; ++i) {
+      std::string text;
+      for (int k = 0; k < 40; ++k) text += std::string("word ") + month + std::to_string(i) + " ";
+      write(dir.file(std::string("letter_2024-") + month + "_" + std::to_string(i) + ".txt"), text);
+    }
+}
+std::set<std::string> files_of(const Dataset& part, size_t begin = 0, size_t length = std::string::npos) {
+  std::set<std::string> files;
+  for (I r = 0; r < part.size(); ++r) {
+    const std::string file = part.source(r).file;
+    files.insert(file.substr(file.rfind('/') + 1).substr(begin, length));
+  }
+  return files;
+}
+
+TEST(SplitRules, TextsAreDividedByTheirFilesOrTheirNames) {
+  Folder dir, cache;
+  write_letters(dir);
+  const auto open = [&](std::vector<Attr> attrs) {
+    attrs.push_back({"context", I{16}});
+    attrs.push_back({"cache", cache.str()});
+    attrs.push_back({"test_share", 0.3});
+    return open_dataset("text", {.dir = dir.str(), .attrs = std::move(attrs)});
+  };
+  const auto apart = [](const std::set<std::string>& a, const std::set<std::string>& b) {
+    return !a.empty() && !b.empty() && std::none_of(a.begin(), a.end(), [&](auto& f) { return b.contains(f); });
+  };
+  const Split end = open({}), random = open({{"split", S("random")}}), spread = open({{"split", S("spread")}}),
+              group = open({{"split", S("group")}}),
+              month = open({{"split", S("time")}, {"split_by", S("2024-[0-9]{2}")}}),
+              named = open({{"split", S("group")}, {"split_by", S("_([0-9])\\.txt")}});
+  EXPECT_LE(random.train->size() + random.test->size() - end.train->size() - end.test->size(), 1)
+      << "where the end begins no window does";
+  EXPECT_FALSE(apart(files_of(*random.train), files_of(*random.test)));
+  EXPECT_NEAR(static_cast<double>(random.test->size()) / static_cast<double>(random.train->size()), 0.3 / 0.7, 0.02);
+  EXPECT_NE(spread.test->source(1).text(), random.test->source(1).text());
+  EXPECT_TRUE(apart(files_of(*group.train), files_of(*group.test)));
+  EXPECT_SAYS(lines_of(group.remarks), "Split by group, the file: ");
+  EXPECT_EQ(files_of(*month.train, 7, 7), (std::set<std::string>{"2024-01", "2024-02"}));
+  EXPECT_EQ(files_of(*month.test, 7, 7), std::set<std::string>{"2024-03"});
+  EXPECT_TRUE(apart(files_of(*named.train, 15, 1), files_of(*named.test, 15, 1)));
+  EXPECT_EQ(named.train->task(), "language");
+  // A window that begins in one file and ends in the next is in no part.
+  EXPECT_LT(group.train->size() + group.test->size(), random.train->size() + random.test->size());
+  EXPECT_SAYS(error_of([&] { open({{"split", S("time")}}); }), "names no pattern of files' names");
+  EXPECT_SAYS(error_of([&] { open({{"split", S("stratified")}}); }), "stratified");
+  EXPECT_SAYS(error_of([&] { open({{"split", S("group")}, {"split_by", S("letter")}}); }), "of the same group");
+  EXPECT_EQ(open({{"split", S("random")}, {"test_samples", I{5}}}).test->size(), 5);
+}
+
+TEST(SplitRules, ShardsAreDividedSampleBySample) {
+  Folder dir;
+  testing_data::make_files("webdataset", dir);  // 4 shards of 9 samples "dir/SHARD_NUMBER", 3 classes
+  const auto open = [&](std::vector<Attr> attrs) {
+    attrs.push_back({"height", I{8}});
+    attrs.push_back({"width", I{8}});
+    attrs.push_back({"test_share", 0.34});
+    return open_dataset("webdataset", {.dir = dir.str(), .attrs = std::move(attrs)});
+  };
+  const auto keys = [](const Dataset& part) {
+    std::set<std::string> all;
+    for (I r = 0; r < part.size(); ++r) all.insert(part.source(r).place);
+    return all;
+  };
+  const Split own = open({});
+  EXPECT_EQ(own.test->size() % 9, 0) << "whole shards";
+  for (const char* way : {"random", "spread", "stratified", "group"}) {
+    SCOPED_TRACE(way);
+    std::vector<Attr> attrs = {{"split", S(way)}};
+    if (way == S("group")) attrs.push_back({"split_by", S("_([0-9])")});
+    const Split s = open(attrs);
+    const std::set<std::string> train = keys(*s.train), test = keys(*s.test);
+    EXPECT_EQ(s.train->size() + s.test->size(), 36);
+    EXPECT_EQ(train.size() + test.size(), 36u);
+    for (const std::string& key : test) EXPECT_FALSE(train.contains(key));
+    EXPECT_GT(files_of(*s.test).size(), 1u);
+    // Read in any order, each is the picture and the class of its key.
+    const Dataset& part = *s.test;
+    for (I r = part.size() - 1; r >= 0; --r) {
+      const std::string place = part.source(r).place;
+      const int shard = place[place.rfind('/') + 1] - '0', number = place.back() - '0';
+      const Batch b = fetch(part, {r});
+      EXPECT_EQ(b.y.data<I>()[0], (shard + number) % 3) << place;
+      std::vector<float> planes(3 * 8 * 8);
+      to_planes(parse_image(png_bytes(picture(shard * 9 + number)), place, 3), 8, 8, planes.data());
+      EXPECT_TRUE(std::equal(planes.begin(), planes.end(), b.x.data<float>())) << place;
+    }
+  }
+  EXPECT_SAYS(error_of([&] { open({{"split", S("time")}}); }), "names no pattern of the samples' keys");
+  EXPECT_SAYS(error_of([&] { open({{"split", S("group")}, {"split_by", S("dir")}}); }), "of the same group");
+  write(dir.file("test-0.tar"), "");
+  EXPECT_SAYS(error_of([&] { open({{"split", S("random")}}); }), "divided into training and test already");
 }
 
 TEST(TimeTexts, AreReadAsPeopleWriteThem) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/model/examine.h"
+#include "engine/spec/chain.h"
 #include "engine/templates/templates.h"
 #include "engine/train/model_fit.h"
 #include "tests/engine/data_files.h"
@@ -125,6 +127,60 @@ TEST(ModelFit, AModelWithoutLayersGetsTheInput) {
   const ModelFit fit = fit_model(empty.model, own.recipe, *own.split.train);
   EXPECT_TRUE(fit.bare);
   EXPECT_EQ(fit.changes_text(), "input.shape 1, 28, 28 → 2");
+}
+
+using I = int64_t;
+ModelSpec two_images(Attr second) {
+  Chain c("images", {3, 8, 8});
+  c.add("a", "Conv2d", {{"out_channels", I{6}}, {"kernel_size", std::vector<I>{1, 1}}}).at("input");
+  c.add("b", "Conv2d", {{"out_channels", I{4}}, {"kernel_size", std::vector<I>{1, 1}}, std::move(second)});
+  c.add("act", "ReLU").join("sum", "Add", {"a", "act"});
+  return c.add("flat", "Flatten").add("fc", "Linear", {{"out_features", I{2}}}).done();
+}
+std::vector<std::string> words_of(const std::vector<Mend>& mends) {
+  std::vector<std::string> words;
+  for (const Mend& m : mends) words.push_back(m.words);
+  return words;
+}
+void expect_whole(const std::vector<Mend>& mends) {
+  for (const Mend& m : mends)
+    for (const LayerReport& r : examine(m.model, 3)) EXPECT_EQ(r.error, "") << m.words << ": " << r.layer;
+}
+
+TEST(Mends, WhatIsAddedUpGetsAsManyChannels) {
+  const ModelSpec model = two_images({"bias", false});
+  const std::vector<Mend> mends = mends_of(model, "sum");
+  EXPECT_EQ(words_of(mends), (std::vector<std::string>{"a.out_channels 6 → 4", "b.out_channels 4 → 6"}));
+  expect_whole(mends);
+  EXPECT_TRUE(mends_of(model, "a").empty()) << "it fits";
+  EXPECT_TRUE(mends_of(model, "nothing").empty());
+}
+
+TEST(Mends, SizesHeadsAndPaddingAreMadeToFit) {
+  const auto only = [](const ModelSpec& model, const char* layer, const char* words) {
+    const std::vector<Mend> mends = mends_of(model, layer);
+    expect_whole(mends);
+    const std::vector<std::string> all = words_of(mends);
+    EXPECT_NE(std::find(all.begin(), all.end(), words), all.end()) << (all.empty() ? "none" : all[0]);
+  };
+  only(
+      Chain("image", {3, 4, 4})
+          .add("conv", "Conv2d", {{"in_channels", I{5}}, {"out_channels", I{2}}, {"kernel_size", std::vector<I>{1, 1}}})
+          .done(),
+      "conv", "conv.in_channels 5 → 0");
+  only(Chain("line", {4}).add("fc", "Linear", {{"in_features", I{9}}, {"out_features", I{3}}}).done(), "fc",
+       "fc.in_features 9 → 0");
+  only(Chain("image", {2, 4, 4}).add("fc", "Linear", {{"in_features", I{32}}, {"out_features", I{3}}}).done(), "fc",
+       "Flatten in front of fc");
+  only(Chain("text", {5}, "i64")
+           .add("embed", "Embedding", {{"embedding_dim", I{8}}})
+           .add("heads", "MultiheadAttention", {{"num_heads", I{3}}})
+           .done(),
+       "heads", "heads.num_heads 3 → 2");
+  only(Chain("small", {1, 4, 4})
+           .add("conv", "Conv2d", {{"out_channels", I{2}}, {"kernel_size", std::vector<I>{7, 7}}})
+           .done(),
+       "conv", "conv.padding 0, 0 → 3, 3");
 }
 
 TEST(TemplatesForData, EachKindOfFilesHasOneThatLearnsFromIt) {

@@ -22,6 +22,8 @@
 namespace tenon::shrink_tests {
 namespace {
 
+using testing_words::error_of;
+using testing_words::has;
 using I = int64_t;
 using Ints = std::vector<int64_t>;
 
@@ -86,9 +88,20 @@ TEST(Shrink, channels_that_are_added_up_go_together) {
 
 TEST(Shrink, what_is_not_followed_holds_its_channels_and_says_so) {
   Chain c("norm", {6});
-  c.add("a", "Linear", {{"out_features", I{8}}}).add("ln", "LayerNorm").add("b", "Linear", {{"out_features", I{2}}});
+  c.add("a", "Linear", {{"out_features", I{8}}}).add("soft", "Softmax").add("b", "Linear", {{"out_features", I{2}}});
   const auto all = channel_groups(c.done());
-  EXPECT_EQ(group_of(all, "a").fixed, "ln (LayerNorm) is not followed");
+  EXPECT_EQ(group_of(all, "a").fixed, "soft (Softmax) is not followed");
+}
+
+TEST(Shrink, a_norm_over_all_channels_keeps_each_of_them_and_says_so) {
+  Chain c("norm", {6});
+  c.add("a", "Linear", {{"out_features", I{8}}}).add("ln", "LayerNorm").add("b", "Linear", {{"out_features", I{2}}});
+  const ModelSpec spec = c.done();
+  const auto all = channel_groups(spec);
+  EXPECT_EQ(group_of(all, "a").fixed, "");
+  EXPECT_EQ(group_of(all, "a").bound, "ln (LayerNorm) sees all of them");
+  Built whole(spec);
+  EXPECT_TRUE(has(error_of([&] { shrink(spec, whole.module->state_dict(), {.amount = 0.5}); }), "no channel"));
 }
 
 TEST(Shrink, channels_that_give_nothing_go_without_a_difference) {

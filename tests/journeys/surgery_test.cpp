@@ -126,6 +126,44 @@ TEST_F(SurgeryJourney, kills_leave_a_branch_that_is_replayed) {
   }
 }
 
+TEST(SurgeryOfText, a_transformer_gets_twice_as_wide_and_time_travel_crosses_it) {
+  Folder folder;
+  const std::string project = folder / "t.tenon";
+  std::string letters;
+  for (int i = 0; i < 3000; ++i) letters += static_cast<char>('a' + (i * i + i / 7) % 26);
+  std::ofstream(folder / "letters.txt") << letters;
+  Outcome o = tenon({"new", project, "--template", "byte-gpt", "--data", folder / "letters.txt", "--set",
+                     "data.context=16", "--set", "data.cache=" + (folder / "cache"), "--set", "epochs=1", "--set",
+                     "data.batch_size=16", "--set", "schedule.type=constant"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  ASSERT_EQ(tenon({"train", project, "--run", "whole"}).status, 0);
+  o = tenon({"surgery", project, "whole@4", "--layer", "embed.embedding_dim=256", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto told = o.json().at(0);
+  EXPECT_TRUE(told.at("keeps_function")) << told.dump();
+  EXPECT_NE(told.at("changes").get<std::string>().find("blocks.0.attention.num_heads 4 → 8"), std::string::npos)
+      << told.at("changes");
+  for (const auto& t : told.at("tensors")) EXPECT_NE(t.at("deed"), "new") << t.dump();
+  o = tenon({"surgery", project, "whole@4", "--layer", "embed.embedding_dim=160"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(o.out.find("it is another function"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("mean and variance of 160 channels"), std::string::npos) << o.out;
+  o = tenon({"surgery", project, "whole@4", "--layer", "embed.embedding_dim=130"});
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.err.find("num_heads = 4 of 32 each"), std::string::npos) << o.err;
+  o = tenon({"train", project, "--from", "whole@4", "--layer", "embed.embedding_dim=256", "--run", "wide"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto loss_of = [&](const char* run, int64_t step) {
+    for (const auto& row : tenon({"metrics", project, run, "loss", "--json"}).json())
+      if (row.at("step") == step) return row.at("value").get<double>();
+    return 0.0;
+  };
+  EXPECT_GT(loss_of("whole", 5), 0);
+  EXPECT_NEAR(loss_of("wide", 5), loss_of("whole", 5), 1e-6 * std::max(1.0, loss_of("whole", 5)));
+  EXPECT_EQ(digest(project, "wide", "3"), digest(project, "whole", "3"));
+  EXPECT_EQ(digest(project, "wide", "7"), digest(project, "wide", "7", 1));
+}
+
 TEST_F(SurgeryJourney, wrong_words_are_told) {
   EXPECT_EQ(tenon({"surgery", project, "whole"}).status, 2) << "nothing is to change";
   EXPECT_EQ(tenon({"surgery", project, "whole@100", "--layer", "nolayer.out_features=3"}).status, 2);

@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QPushButton>
 #include <QSignalBlocker>
 #include <QToolButton>
 #include <algorithm>
@@ -15,9 +16,11 @@
 
 #include "engine/spec/own_values.h"
 #include "engine/spec/submodel.h"
+#include "engine/train/model_fit.h"
 #include "views/frame/attr_editor.h"
 #include "views/frame/theme.h"
 #include "views/frame/widgets.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 namespace {
@@ -34,7 +37,8 @@ InspectorView::InspectorView(Bench& bench, QWidget* parent)
   form_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   connect(&bench, &Bench::state_changed, this, [this] {
     const LayerSpec* l = builder_.spec().find(layer_);
-    if (!l || l->type != type_ || wanted() != all_ || weights_text() != weights_ || own_text() != own_)
+    if (!l || l->type != type_ || wanted() != all_ || weights_text() != weights_ || own_text() != own_ ||
+        fault_text() != fault_)
       rebuild();
     else
       refresh_values();
@@ -51,7 +55,8 @@ std::set<std::string> InspectorView::wanted() const {
 }
 
 void InspectorView::show_layer(const std::string& layer) {
-  if (layer == layer_ && wanted() == all_ && builder_.spec().find(layer) && weights_text() == weights_) {
+  if (layer == layer_ && wanted() == all_ && builder_.spec().find(layer) && weights_text() == weights_ &&
+      fault_text() == fault_) {
     refresh_values();
     return;
   }
@@ -65,6 +70,31 @@ QWidget* InspectorView::label(const QString& text) {
   auto* w = new QLabel(text, this);
   set_style(w, "voice", "secondary");
   return w;
+}
+
+std::string InspectorView::fault_text() const {
+  const LayerReport* r = all_.size() > 1 ? nullptr : builder_.report(layer_);
+  return r ? r->error : std::string();
+}
+
+void InspectorView::add_mends() {
+  if (fault_.empty()) return;
+  auto* fault = new QLabel(QString::fromStdString(fault_), this);
+  fault->setObjectName("builder.fault");
+  fault->setWordWrap(true);
+  set_style(fault, "voice", "bad");
+  form_->addRow(fault);
+  constexpr size_t kMost = 2000;  // each edit is tried, on the hand's time
+  if (builder_.spec().layers.size() > kMost) return;
+  const std::vector<Mend> mends = mends_of(builder_.spec(), layer_);
+  for (size_t i = 0; i < mends.size(); ++i) {
+    auto* button = new QPushButton(QString::fromStdString(mends[i].words), this);
+    button->setObjectName(QString("builder.mend.%1").arg(i));
+    button->setToolTip(tr("Makes %1 fit; undo takes it back").arg(layer_.c_str()));
+    connect(button, &QPushButton::clicked, this,
+            [this, mend = mends[i]] { builder_.replace(views::tr("mend {}: {}", layer_, mend.words), mend.model); });
+    form_->addRow(button);
+  }
 }
 
 /// The attributes that all chosen layers know under the same name, of the same kind and with the same choices.
@@ -111,6 +141,7 @@ void InspectorView::rebuild() {
   all_ = wanted();
   weights_ = weights_text();
   own_ = own_text();
+  fault_ = fault_text();
   setVisible(l != nullptr);
   if (!l) return;
   if (all_.size() > 1) {
@@ -133,6 +164,7 @@ void InspectorView::rebuild() {
     }
     return refresh_values();
   }
+  add_mends();
   add_name(*l);
   if (const LayerInfo* info = find_layer_type(l->type))
     for (const AttrDef& def : info->attrs) {

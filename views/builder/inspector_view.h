@@ -23,6 +23,9 @@ class InspectorView : public QWidget {
   void rebuild();
   void refresh_values();
   void add_name(const LayerSpec& l);
+  /// What the layer lacks, with the edits that mend it.
+  void add_mends();
+  std::string fault_text() const;
   void add_group(const std::string& path);
   void add_attr(const AttrDef& def, const AttrValue& value);
   void add_row(const QString& name, const QString& words, QWidget* editor);
@@ -46,6 +49,7 @@ class InspectorView : public QWidget {
   std::set<std::string> all_;  ///< more than one where several layers are shown together
   std::string weights_;        ///< what the list of owners was made of
   std::string own_;            ///< what the rows of an instance's own values were made of
+  std::string fault_;          ///< what the buttons that mend it were made of
   bool filling_ = false;
   int64_t revision_ = 0;  ///< of the model that is shown
 };

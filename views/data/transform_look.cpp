@@ -48,9 +48,9 @@ TransformLook::Step step_of(const data::Dataset& set, const data::TransformStep&
   const Meta meta{DType::f32, {}, from.item.size};
   if (is_picture(meta) || is_sound(meta))
     step.picture = sample_picture(from.item.x.data(), meta.shape,
-                                  Levels(from.item.x.data(), static_cast<int64_t>(from.item.x.size())));
+                                  Levels(from.item.x.data(), static_cast<int64_t>(from.item.x.size())), kLookSide);
   if (!from.item.mask.empty() && meta.shape.n == 3)
-    step.mask = mask_picture(from.item.mask.data(), meta.shape[1], meta.shape[2]);
+    step.mask = mask_picture(from.item.mask.data(), meta.shape[1], meta.shape[2], kLookSide);
   step.shares = shares_text(set, from.item.shares);
   return step;
 }
@@ -59,7 +59,7 @@ TransformLook::Step step_of(const data::Dataset& set, const data::TransformStep&
 
 TransformLook look_through(const Recipe& recipe, const data::Split& raw, bool train, int64_t row, int64_t epoch) {
   const auto& set = train ? raw.train : raw.test;
-  const auto steps = data::transform_steps(set, recipe.text("data.transforms"),
+  const auto steps = data::transform_steps(set, data::with_rate(recipe.text("data.transforms"), raw),
                                            static_cast<uint64_t>(recipe.integer("seed")), train, row, epoch);
   TransformLook look{train, row, set->size(), epoch, target_text(*set, row), set->source(row), {}};
   for (const data::TransformStep& s : steps) look.steps.push_back(step_of(*set, s));

@@ -25,7 +25,9 @@ class TransformsPage : public QWidget {
  private:
   void build();
   void read();
-  void fill(const TransformLook& look);
+  void fill(TransformLook look);
+  void arrange();
+  bool eventFilter(QObject* of, QEvent* event) override;
 
   Bench& bench_;
   std::shared_ptr<const DataLook> data_;
@@ -33,6 +35,7 @@ class TransformsPage : public QWidget {
   QSpinBox *row_, *epoch_;
   ElidedLabel *said_, *fault_;
   QListWidget* steps_;
+  TransformLook look_;  ///< that is shown
 };
 
 }  // namespace tenon::views

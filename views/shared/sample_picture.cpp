@@ -11,15 +11,15 @@ using data::Image;
 
 namespace {
 
-/// The sizes at which a picture's longer side is no longer than kSide.
-std::pair<int64_t, int64_t> fitted(int64_t h, int64_t w) {
+/// The sizes at which a picture's longer side is no longer than `side`.
+std::pair<int64_t, int64_t> fitted(int64_t h, int64_t w, int64_t side) {
   const int64_t most = std::max(h, w);
-  if (most <= kSampleSide) return {h, w};
-  return {std::max<int64_t>(1, h * kSampleSide / most), std::max<int64_t>(1, w * kSampleSide / most)};
+  if (most <= side) return {h, w};
+  return {std::max<int64_t>(1, h * side / most), std::max<int64_t>(1, w * side / most)};
 }
 
-Image picture(const float* planes, const Shape& s, const Levels& levels) {
-  const auto [h, w] = fitted(s[1], s[2]);
+Image picture(const float* planes, const Shape& s, const Levels& levels, int64_t side) {
+  const auto [h, w] = fitted(s[1], s[2], side);
   Image out{h, w, s[0], std::vector<uint8_t>(static_cast<size_t>(h * w * s[0]))};
   std::vector<float> plane(static_cast<size_t>(h * w));
   for (int64_t c = 0; c < s[0]; ++c) {
@@ -43,8 +43,8 @@ Rgb class_color(int64_t c) {
 }
 
 /// Between the least and the largest value of each column a line, grey on nothing.
-Image wave(const float* values, const Shape& s) {
-  const int64_t h = kSampleSide / 2, w = std::min<int64_t>(kSampleSide, s[1]);
+Image wave(const float* values, const Shape& s, int64_t side) {
+  const int64_t h = side / 2, w = std::min<int64_t>(side, s[1]);
   Image out{h, w, 1, std::vector<uint8_t>(static_cast<size_t>(h * w), 24)};
   float most = 1e-9f;
   for (int64_t i = 0; i < s.product(); ++i)
@@ -84,12 +84,12 @@ uint8_t Levels::byte(float v) const {
   return std::isfinite(v) ? static_cast<uint8_t>(std::lround(255 * std::clamp((v - low) / (high - low), 0.f, 1.f))) : 0;
 }
 
-Image sample_picture(const float* values, const Shape& shape, const Levels& levels) {
-  return shape.n == 2 ? wave(values, shape) : picture(values, shape, levels);
+Image sample_picture(const float* values, const Shape& shape, const Levels& levels, int64_t side) {
+  return shape.n == 2 ? wave(values, shape, side) : picture(values, shape, levels, side);
 }
 
-Image mask_picture(const int64_t* classes, int64_t height, int64_t width) {
-  const auto [h, w] = fitted(height, width);
+Image mask_picture(const int64_t* classes, int64_t height, int64_t width, int64_t side) {
+  const auto [h, w] = fitted(height, width, side);
   Image out{h, w, 3, {}};
   for (int64_t y = 0; y < h; ++y)
     for (int64_t x = 0; x < w; ++x) {

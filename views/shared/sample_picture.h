@@ -6,8 +6,8 @@
 
 namespace tenon::views {
 
-/// No side of a sample's picture is longer.
-inline constexpr int64_t kSampleSide = 96;
+/// No side of a sample's picture is longer, and of one that is looked at for itself.
+inline constexpr int64_t kSampleSide = 96, kLookSide = 384;
 
 /// What samples can be seen as: planes of one or three channels, or one or two lines over time.
 bool is_picture(const Meta& m);
@@ -22,8 +22,8 @@ struct Levels {
 };
 /// Planes as a picture; a sound as a line round its middle, as high as it is loud. The shape is one that is_picture()
 /// or is_sound() knows.
-data::Image sample_picture(const float* values, const Shape& shape, const Levels& levels);
+data::Image sample_picture(const float* values, const Shape& shape, const Levels& levels, int64_t side = kSampleSide);
 /// Classes of pixels as colours.
-data::Image mask_picture(const int64_t* classes, int64_t height, int64_t width);
+data::Image mask_picture(const int64_t* classes, int64_t height, int64_t width, int64_t side = kSampleSide);
 
 }  // namespace tenon::views

@@ -4,9 +4,11 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QContextMenuEvent>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QPushButton>
 #include <QSpinBox>
 #include <QTest>
 #include <QToolTip>
@@ -257,6 +259,30 @@ TEST_F(BuilderByHand, what_a_field_refuses_it_says_and_an_undo_takes_back) {
   settle();
   EXPECT_EQ(name->property("bad").toString(), "false");
   EXPECT_EQ(name->text(), "layers.2");
+}
+
+TEST_F(BuilderByHand, a_layer_that_does_not_fit_has_the_edit_that_mends_it_as_a_button) {
+  open_template("byte-gpt");
+  ASSERT_TRUE(model().set_attr("blocks.0.attention", "num_heads", int64_t{5}));
+  settle();
+  EXPECT_FALSE(model().errors().empty());
+  model().choose("blocks.0.attention");
+  settle();
+  auto* fault = window_->findChild<QLabel*>("builder.fault");
+  ASSERT_NE(fault, nullptr);
+  EXPECT_TRUE(fault->text().contains("5 heads")) << fault->text().toStdString();
+  auto* mend = window_->findChild<QPushButton*>("builder.mend.0");
+  ASSERT_NE(mend, nullptr);
+  EXPECT_EQ(mend->text(), "blocks.0.attention.num_heads 5 → 4");
+  ASSERT_TRUE(mend->isVisible());
+  QTest::mouseClick(mend, Qt::LeftButton);
+  settle();
+  EXPECT_TRUE(model().errors().empty());
+  EXPECT_EQ(window_->findChild<QLabel*>("builder.fault"), nullptr);
+  window_->commands().run("edit.undo");
+  settle();
+  EXPECT_FALSE(model().errors().empty());
+  EXPECT_NE(window_->findChild<QPushButton*>("builder.mend.0"), nullptr);
 }
 
 TEST_F(BuilderByHand, choices_are_lists_and_every_field_is_in_sight) {
