@@ -90,8 +90,9 @@ void BuilderModel::draw_frames(Scene& scene) const {
     if (!seen(b) || b.w < 3 || b.h < 3) continue;
     const std::string path = layout_.tree().path(f.node);
     const bool on = !group_.empty() && path == group_;
-    scene.rect(b, f.depth % 2 ? Ink::panel : Ink::base, 0.7f, 6);
-    scene.outline(b, on ? Ink::accent : Ink::line, on ? 2.f : 1.f, 6);
+    const float radius = zoom_ < kNamesZoom ? 0.f : 6.f;
+    scene.rect(b, f.depth % 2 ? Ink::panel : Ink::base, 0.7f, radius);
+    scene.outline(b, on ? Ink::accent : Ink::line, on ? 2.f : 1.f, radius);
   }
 }
 
@@ -246,7 +247,7 @@ void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& 
     scene.text({x, b.y, name_w, b.h}, name, bad ? Ink::bad_text : l.off ? Ink::secondary : Ink::text, Face::small);
     const bool hot = heat_.shown() && heat_of(c) > 0;
     const std::string what = l.off ? tr("off") : hot ? heat_.text(heat_of(c)) : l.type;
-    if (text_width(what, Face::small) + 10 < w - name_w)
+    if ((zoom_ >= kTypesZoom || hot || l.off) && text_width(what, Face::small) + 10 < w - name_w)
       scene.text({x + name_w + 8, b.y, w - name_w - 8, b.h}, what, hot ? Ink::text : Ink::secondary, Face::small,
                  Align::right);
   }
@@ -305,8 +306,13 @@ void BuilderModel::draw_ports(Scene& scene, int index, Box b) const {
     const Point p{b.x + port_at(b.w, i, count), output ? b.bottom() : b.y};
     const bool used = (output ? used_out_ : used_in_).contains({index, i});
     const Box at{p.x - radius, p.y - radius, 2 * radius, 2 * radius};
-    scene.rect(at, Ink::panel, 1, radius);
-    scene.outline(at, used ? Ink::secondary : Ink::accent, 1.5f, radius);
+    const Ink ink = used ? Ink::secondary : Ink::accent;
+    if (radius >= 3) {
+      scene.rect(at, Ink::panel, 1, radius);
+      scene.outline(at, ink, 1.5f, radius);
+    } else {
+      scene.rect(at, ink, 1, radius);  // a ring of that size is a dot
+    }
     const auto& shapes = r ? (output ? r->outputs : r->inputs) : std::vector<std::string>{};
     const std::string text = static_cast<size_t>(i) < shapes.size() ? shapes[static_cast<size_t>(i)] : "";
     const float out = std::min(9.f, 7 * zoom_);  // a short wire can be clicked between its ports

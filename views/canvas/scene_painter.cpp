@@ -18,6 +18,17 @@ float corner(const Scene::Prim& p) {
   const float left = std::min(p.box.w, p.box.h) * 0.5f - (p.fill != Ink::none ? 1.f : 1.5f);
   return std::min(left, p.radius) < 0.25f ? 0.f : p.radius;
 }
+
+/// A frame of hard edges inside of a rectangle: eight triangles, where ImGui's soft one with round corners has a
+/// hundred.
+void plain_outline(ImDrawList* list, ImVec2 a, ImVec2 b, ImU32 ink, float width) {
+  const float w = std::max(1.f, std::round(width));
+  if (b.x - a.x <= 2 * w || b.y - a.y <= 2 * w) return list->AddRectFilled(a, b, ink);
+  list->AddRectFilled(a, {b.x, a.y + w}, ink);
+  list->AddRectFilled({a.x, b.y - w}, b, ink);
+  list->AddRectFilled({a.x, a.y + w}, {a.x + w, b.y - w}, ink);
+  list->AddRectFilled({b.x - w, a.y + w}, {b.x, b.y - w}, ink);
+}
 constexpr int kFaces = 5;
 const char32_t kAlways[] = U"…·×→←↑↓−–—µ∞≥≤≈Δ√²³▸▾●○■✓⚠σ";
 }  // namespace
@@ -188,9 +199,15 @@ void ScenePainter::line(ImDrawList* list, const Scene& scene, const Scene::Prim&
 }
 
 void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) {
+  // Of very many rectangles the small ones are drawn plainly: round corners and soft edges would take most of the
+  // frame.
+  constexpr size_t kMostRound = 600;
+  constexpr float kSmall = 20;
+  const bool many = scene.prims().size() > kMostRound;
   int clips = 0;
   for (const Scene::Prim& p : scene.prims()) {
     ImVec2 a{p.box.x, p.box.y}, b{p.box.right(), p.box.bottom()};
+    const bool plain = many && (p.radius == 0 || std::min(p.box.w, p.box.h) < kSmall);
     switch (p.kind) {
       case Scene::Kind::rect:
         if (p.hatch) {
@@ -200,7 +217,9 @@ void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) 
             list->AddLine({x, b.y}, {x + p.box.h, a.y}, ink, 1);
           list->PopClipRect();
         } else if (p.fill != Ink::none) {
-          list->AddRectFilled(a, b, color32(p.fill, p.alpha, theme), corner(p));
+          list->AddRectFilled(a, b, color32(p.fill, p.alpha, theme), plain ? 0.f : corner(p));
+        } else if (plain) {
+          plain_outline(list, a, b, color32(p.stroke, p.alpha, theme), p.width);
         } else {
           list->AddRect(a, b, color32(p.stroke, p.alpha, theme), corner(p), 0, p.width);
         }
