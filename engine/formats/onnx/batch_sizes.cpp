@@ -17,10 +17,10 @@ int64_t product_of(const Ints& sizes, size_t from, size_t to) {
   return std::accumulate(sizes.begin() + static_cast<int64_t>(from), sizes.begin() + static_cast<int64_t>(to),
                          int64_t{1}, std::multiplies<>());
 }
-Ints sizes_of(const Shape& s) { return {s.begin(), s.end()}; }
+Ints list_of(const Shape& s) { return {s.begin(), s.end()}; }
 
 /// The sizes without a -1; nothing where they do not hold that many elements.
-std::optional<Ints> filled(Ints sizes, int64_t elements) {
+std::optional<Ints> with_open_filled(Ints sizes, int64_t elements) {
   const auto open = std::find(sizes.begin(), sizes.end(), -1);
   if (open != sizes.end()) {
     *open = 1;
@@ -44,7 +44,7 @@ struct Samples {
   int64_t before = 1, inner = 1;
 };
 Samples samples_of(const AtTwoBatches<Shape>& from, const AtTwoBatches<int64_t>& batch) {
-  const Ints at = sizes_of(from.at), again = sizes_of(from.again);
+  const Ints at = list_of(from.at), again = list_of(from.again);
   const std::vector<size_t> axes = at.size() == again.size() ? differing(at, again) : std::vector<size_t>();
   if (axes.size() != 1 || at[axes[0]] % batch.at || again[axes[0]] / batch.again != at[axes[0]] / batch.at)
     throw Error("no one axis of what arrives is that of the samples");
@@ -93,7 +93,8 @@ BatchSizes of_numbers(Ints sizes, int64_t elements, const Samples& samples, int6
 BatchSizes reshape_of_any_batch(const AtTwoBatches<Shape>& from, const AtTwoBatches<std::vector<int64_t>>& to,
                                 const AtTwoBatches<int64_t>& batch, std::optional<int64_t> written_for) {
   if (to.at.size() != to.again.size()) throw Error("how many sizes it is asked for depends on the number of samples");
-  const std::optional<Ints> at = filled(to.at, from.at.product()), again = filled(to.again, from.again.product());
+  const std::optional<Ints> at = with_open_filled(to.at, from.at.product()),
+                            again = with_open_filled(to.again, from.again.product());
   if (at && again) {
     const std::vector<size_t> places = differing(*at, *again);
     if (places.empty()) return {*at, {}};
