@@ -19,9 +19,10 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/mapped_file.h"
 #include "engine/formats/onnx/model.h"
-#include "engine/formats/onnx/runnable.h"
 #include "engine/formats/safetensors.h"
+#include "engine/formats/torch/exported_archive.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
@@ -242,10 +243,8 @@ TEST_F(Finish, a_program_of_torch_export_is_written_in_fewer_bits) {
   EXPECT_TRUE(banner().startsWith("Exported: " + program)) << banner().toStdString();
   EXPECT_TRUE(banner().contains("int8-weights")) << banner().toStdString();
   EXPECT_TRUE(bench_->quantized()->options.program);
-  const formats::OnnxModel read = formats::load_runnable(program.toStdString());
-  EXPECT_EQ(std::count_if(read.graph.initializers.begin(), read.graph.initializers.end(),
-                          [](const auto& w) { return w.second.dtype() == DType::i8; }),
-            3)
+  const formats::ModelFile read = formats::read_exported(MappedFile::open(program.toStdString())).held;
+  EXPECT_EQ(std::count_if(read.tensors.begin(), read.tensors.end(), [](const auto& t) { return t.dtype == "int8"; }), 3)
       << "the weights of three layers, in 8 bits";
 }
 
