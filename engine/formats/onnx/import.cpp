@@ -201,6 +201,15 @@ std::vector<int64_t> Importer::sizes_of_any_batch() {
   return std::move(made.sizes);
 }
 
+std::vector<int64_t> Importer::sizes_behind_batch(size_t i) const {
+  if (in(i).dynamic() || !in(i).varies()) return list(i, "");
+  std::vector<int64_t> at = whole_numbers(in(i).tensor), again = whole_numbers(in(i).again);
+  if (at.empty() || at.size() != again.size() || at[0] != batch_.at || again[0] != batch_.again ||
+      !std::equal(at.begin() + 1, at.end(), again.begin() + 1))
+    throw Error(fmt::format("input {} depends on the number of samples", i));
+  return at;
+}
+
 Tensor Importer::row_of_samples(size_t i) {
   if (!has(i) || in(i).dynamic() || in(i).shape().n == 0) return {};
   const Value& v = in(i);
@@ -285,7 +294,7 @@ void Importer::widen() {
 bool Importer::by_rule() {
   const ImportRule* rule = rules().find(node_->op_type);
   if (!rule) return false;
-  static const std::unordered_set<std::string> ask = {"Reshape", "Concat", "LSTM", "GRU", "RNN"};
+  static const std::unordered_set<std::string> ask = {"Reshape", "Concat", "Resize", "LSTM", "GRU", "RNN"};
   for (size_t i = 0; i < node_->inputs.size(); ++i)  // the other rules take a constant for one of any batch
     if (has(i) && in(i).varies() && !ask.contains(node_->op_type)) return false;
   const size_t layers = model_.layers.size(), wires = model_.wires.size();

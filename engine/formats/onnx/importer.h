@@ -57,6 +57,8 @@ class Importer {
   std::vector<int64_t> list(size_t i, const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
   /// The sizes that a Reshape or Expand is asked for, such that they fit any batch (BatchSizes).
   std::vector<int64_t> sizes_of_any_batch();
+  /// Whole numbers of a constant input of which the first may be the batch, and no other one depends on it.
+  std::vector<int64_t> sizes_behind_batch(size_t i) const;
   /// The one row of a constant input that is the same for every sample; undefined: it is none.
   Tensor row_of_samples(size_t i);
   /// What made a value; null: no node.

@@ -127,6 +127,11 @@ TEST(OnnxImport, what_depends_on_the_batch_is_no_constant_of_a_layer) {
   w.put("k", "Gather", {"n", "first"}, {{"axis", int64_t{0}}}).put("f", "Cast", {"k"}, {{"to", int64_t{1}}});
   w.put("y", "Div", {"x", "f"});
   EXPECT_SAYS(message_of([&] { import_model(w.out("y"), "model"); }), "its input 1 depends on the number of samples");
+  // The size that an image is brought to stands behind it.
+  Written z({2, 4, 4});
+  z.put("n", "Shape", {"x"}).constant("twice", whole({1, 1, 2, 2})).put("to", "Mul", {"n", "twice"});
+  z.put("y", "Resize", {"x", "", "", "to"}, {{"mode", std::string("linear")}});
+  EXPECT_EQ(types(imported(z.out("y"), noise({3, 2, 4, 4}, 5))), Types{"Upsample"});
   // A row that is the same for every sample is one.
   Written r({6});
   r.constant("row", noise({1, 6}, 1)).put("n", "Shape", {"x"}).put("rows", "Expand", {"row", "n"});
