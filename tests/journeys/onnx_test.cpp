@@ -274,5 +274,45 @@ TEST(OnnxJourney, the_newer_cases) {
   EXPECT_GE(lines.back().at("passed").get<double>(), 0.8 * lines.back().at("cases").get<double>()) << lines.back();
 }
 
+// A GRU as Keras has it: the state is reset before it goes into the candidate's product.
+TEST(OnnxJourney, a_gru_that_resets_before_its_product_gives_what_onnx_runtime_gives) {
+  if (python().empty()) GTEST_SKIP() << "build/venv with ONNX Runtime is not there (packaging/test.sh makes it)";
+  Folder folder;
+  const std::string make = folder / "make.py", model = folder / "m.onnx", x = folder / "x.npy";
+  std::ofstream(make) << R"py(
+import sys, numpy, onnx, onnxruntime
+from onnx import helper, numpy_helper
+path, given, expected, way = sys.argv[1:]
+random = numpy.random.default_rng(0)
+steps, batch, features, hidden = 9, 4, 16, 24
+ways = 2 if way == "bidirectional" else 1
+of = lambda *size: random.normal(0, 0.2, size).astype("float32")
+weights = {"w": of(ways, 3 * hidden, features), "r": of(ways, 3 * hidden, hidden), "b": of(ways, 6 * hidden)}
+tensor = lambda name, *size: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size)
+graph = helper.make_graph(
+    [helper.make_node("GRU", ["x", "w", "r", "b"], ["y"], hidden_size=hidden, direction=way, linear_before_reset=0)], "g",
+    [tensor("x", steps, batch, features)], [tensor("y", steps, ways, batch, hidden)],
+    [numpy_helper.from_array(v, k) for k, v in weights.items()])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+model.ir_version = 9
+onnx.save(model, path)
+x = random.standard_normal((steps, batch, features)).astype("float32")
+numpy.save(given, x)
+numpy.save(expected, onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0])
+)py";
+  for (const std::string way : {"forward", "reverse", "bidirectional"}) {
+    SCOPED_TRACE(way);
+    const Outcome made = run({python(), make, model, x, folder / "y.npy", way});
+    ASSERT_EQ(made.status, 0) << made.err;
+    const Outcome ours = tenon({"exec", model, "--input", x, "--output", folder / way});
+    ASSERT_EQ(ours.status, 0) << ours.err;
+    const Outcome apart =
+        run({python(), "-c", "import numpy, sys; a, b = map(numpy.load, sys.argv[1:]); print(abs(a - b).max())",
+             (folder / way) + "/output_0.npy", folder / "y.npy"});
+    ASSERT_EQ(apart.status, 0) << apart.err;
+    EXPECT_LE(std::stod(apart.out), 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::journeys

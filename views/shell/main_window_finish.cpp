@@ -244,7 +244,8 @@ void MainWindow::choose_report(int64_t run, int64_t step) {
 void MainWindow::choose_export(int64_t run, int64_t step) {
   const projects::RunInfo* r = bench_.contents().run(run);
   if (!r) return;
-  const QString smaller = tr("ONNX model in fewer bits (*.onnx)");
+  const QString smaller = tr("ONNX model in fewer bits (*.onnx)"),
+                smaller_program = tr("Exported PyTorch program in fewer bits (*.pt2)");
   QString kind;
   QStringList kinds, endings;
   for (const projects::ExportForm& form : projects::export_forms()) {
@@ -253,6 +254,7 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
     kinds << QString("%1 (%2)").arg(QString::fromStdString(views::tr(form.title)), patterns.join(' '));
     endings << form.endings[0];
     if (form.format == projects::ExportFormat::onnx) kinds << smaller, endings << form.endings[0];
+    if (form.format == projects::ExportFormat::pt2) kinds << smaller_program, endings << form.endings[0];
   }
   const QString path = ask_for_file(*r, tr("Export the model"), kinds, endings, &kind);
   if (path.isEmpty()) return;
@@ -262,8 +264,9 @@ void MainWindow::choose_export(int64_t run, int64_t step) {
     return bench_.fail(tr("The model was not exported"), QString::fromStdString(e.message()),
                        QString::fromStdString(e.hint()));
   }
-  if (kind != smaller || !path.endsWith(".onnx")) return bench_.export_run(run, step, path);
-  auto* dialog = new QuantizeDialog(this);
+  const bool program = kind == smaller_program && path.endsWith(".pt2");
+  if (!program && (kind != smaller || !path.endsWith(".onnx"))) return bench_.export_run(run, step, path);
+  auto* dialog = new QuantizeDialog(this, program);
   dialog->on_export = [this, run, step, path](const projects::QuantizeOptions& options) {
     bench_.export_quantized(run, step, path, options);
   };

@@ -36,7 +36,7 @@ constexpr Offer kOffers[] = {
 
 }  // namespace
 
-QuantizeDialog::QuantizeDialog(QWidget* parent) : QDialog(parent) {
+QuantizeDialog::QuantizeDialog(QWidget* parent, bool program) : QDialog(parent), program_(program) {
   setObjectName("quantize");
   setWindowTitle(tr("Export in fewer bits"));
   setAttribute(Qt::WA_DeleteOnClose);
@@ -70,7 +70,9 @@ void QuantizeDialog::add_precision(QFormLayout* form) {
   precision_ = new QComboBox(this);
   precision_->setObjectName("quantize.precision");
   precision_->setAccessibleName(tr("Precision"));
-  for (const Offer& o : kOffers) precision_->addItem(tr(o.title));
+  for (const Offer& o : kOffers)
+    if (!program_ || o.precision != formats::Precision::int8_dynamic)  // which torch.export has no operators for
+      precision_->addItem(tr(o.title), static_cast<int>(&o - kOffers));
   connect(precision_, &QComboBox::currentIndexChanged, this, &QuantizeDialog::refresh);
   form->addRow(tr("Precision"), precision_);
 }
@@ -120,7 +122,7 @@ void QuantizeDialog::add_budget(QFormLayout* form) {
 }
 
 void QuantizeDialog::refresh() {
-  const Offer& offer = kOffers[precision_->currentIndex()];
+  const Offer& offer = kOffers[precision_->currentData().toInt()];
   calibration_->setEnabled(offer.precision == formats::Precision::int8_static);
   budget_->setEnabled(limited_->isChecked());
   said_->setText(tr(offer.said));
@@ -128,7 +130,8 @@ void QuantizeDialog::refresh() {
 
 projects::QuantizeOptions QuantizeDialog::options() const {
   projects::QuantizeOptions o;
-  o.how.precision = kOffers[precision_->currentIndex()].precision;
+  o.how.precision = kOffers[precision_->currentData().toInt()].precision;
+  o.program = program_;
   o.how.calibration = calibration_->currentText().toStdString();
   o.samples = samples_->value();
   if (limited_->isChecked()) o.budget = budget_->value();

@@ -17,7 +17,8 @@ namespace tenon::views {
 class QuantizeDialog : public QDialog {
   Q_OBJECT
  public:
-  explicit QuantizeDialog(QWidget* parent);
+  /// `program`: it becomes a program of torch.export instead of ONNX.
+  QuantizeDialog(QWidget* parent, bool program);
   projects::QuantizeOptions options() const;
   std::function<void(const projects::QuantizeOptions&)> on_export;
 
@@ -27,6 +28,7 @@ class QuantizeDialog : public QDialog {
   void add_budget(QFormLayout* form);
   void refresh();
 
+  const bool program_;
   QComboBox *precision_, *calibration_;
   QSpinBox* samples_;
   QCheckBox* limited_;

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "engine/formats/aten/rule.h"
 #include "engine/ops/create.h"
+#include "engine/ops/view.h"
 
 namespace tenon::formats {
 namespace {
@@ -161,7 +162,50 @@ void AtenConversion::number_step(const AtenNode& node) {
   result(node, add(node, type, in, {}, 1)[0], 0);
 }
 
-/// The tensor that was written is the result from here on. Views of it would have to follow.
+/// Which elements of `whole` a view of it has: of a part that was cut out, by whole numbers, of one whose sizes are
+/// known. Undefined for others.
+Tensor AtenConversion::places_of(const std::string& view, const std::string& whole) const {
+  constexpr int64_t kMostPlaces = 1 << 24;
+  std::vector<const AtenNode*> cuts;
+  for (std::string at = view; at != whole;) {
+    const auto made = view_made_.find(at);
+    if (made == view_made_.end()) return {};
+    cuts.push_back(&program_.nodes[made->second]);
+    at = cuts.back()->inputs.at(0).second.names.at(0);
+  }
+  Shape size;
+  for (const OnnxDim& d : meta(whole).sizes) {
+    if (d.value < 0) return {};
+    size.push_back(d.value);
+  }
+  if (size.product() > kMostPlaces) return {};
+  Tensor places = reshape(arange(0, static_cast<double>(size.product()), 1, DType::i64), size);
+  for (auto it = cuts.rbegin(); it != cuts.rend(); ++it) {
+    const auto number = [&](const char* name, int64_t otherwise) -> std::optional<int64_t> {
+      for (const auto& [key, a] : (*it)->inputs)
+        if (key == name && a.kind == AtenArgument::Kind::integer)
+          return a.ints[0].name.empty() ? std::optional(a.ints[0].value) : std::nullopt;
+      return otherwise;
+    };
+    const auto axis = number("dim", 0), from = number("start", 0), to = number("end", INT64_MAX),
+               step = number("step", 1), index = number("index", 0), length = number("length", 0);
+    if (!axis || !from || !to || !step || !index || !length) return {};
+    const int a = static_cast<int>(*axis);
+    const std::string_view op = std::string_view((*it)->target).substr(std::string_view("aten.").size());
+    if (op.starts_with("slice."))
+      places = slice(places, a, *from, *to, *step);
+    else if (op.starts_with("select."))
+      places = select(places, a, *index);
+    else if (op.starts_with("narrow."))
+      places = narrow(places, a, *from, *length);
+    else
+      return {};
+  }
+  return places;
+}
+
+/// The tensor that was written is the result from here on; where it is a part of another one, that has it. Other views
+/// of it would have to follow.
 void AtenConversion::written_in_place(const AtenNode& node, const std::string& name) {
   const auto owner = [this](const std::string& t) {
     const auto it = shares_.find(t);
@@ -172,8 +216,21 @@ void AtenConversion::written_in_place(const AtenNode& node, const std::string& n
     const auto it = last_read_.find(t);
     return t != name && it != last_read_.end() && it->second > at_;
   };
-  bool seen = read_later(whose);
-  for (const auto& [view, of] : shares_) seen = seen || (of == whose && read_later(view));
+  const Tensor places = whose != name && read_later(whose) ? places_of(name, whose) : Tensor();
+  bool seen = read_later(whose) && !places;
+  for (const auto& [view, of] : shares_) seen = seen || (of == whose && view != whose && read_later(view));
+  if (places && !seen) {
+    const auto flat = [&](const std::string& of) {
+      return add(node, "Reshape", {of, constant(integers({-1}))}, {}, 1)[0];
+    };
+    const std::string written = add(
+        node, "ScatterElements",
+        {flat(value(whose)), constant(reshape(contiguous(places), {places.numel()})), flat(value(node.outputs.at(0)))},
+        {{"axis", int64_t{0}}}, 1)[0];
+    std::vector<int64_t> size;
+    for (const OnnxDim& d : meta(whose).sizes) size.push_back(d.value);
+    values_[whose] = add(node, "Reshape", {written, constant(integers(size))}, {}, 1)[0];
+  }
   if (seen) throw OnnxUnsupported(fmt::format("it writes into {}, whose memory other tensors share", name));
   values_[name] = value(node.outputs.at(0));
   shares_[node.outputs[0]] = whose;
@@ -210,7 +267,7 @@ void AtenConversion::step(const AtenNode& node) {
   if (!is_aten_view(op)) return;
   const auto owner = shares_.find(first->names[0]);
   const std::string whose = owner == shares_.end() ? first->names[0] : owner->second;
-  for (const std::string& out : node.outputs) shares_[out] = whose;
+  for (const std::string& out : node.outputs) shares_[out] = whose, view_made_[out] = at_;
 }
 
 OnnxModel AtenConversion::finish() {

@@ -45,6 +45,7 @@ class AtenConversion {
  private:
   void number_step(const AtenNode& node);
   void written_in_place(const AtenNode& node, const std::string& name);
+  Tensor places_of(const std::string& view, const std::string& whole) const;
   std::string free_name(const std::string& wish);
 
   const AtenProgram& program_;
@@ -54,6 +55,7 @@ class AtenConversion {
   std::set<std::string> taken_;
   std::unordered_map<std::string, size_t> last_read_;    ///< the node, by tensor
   std::unordered_map<std::string, std::string> shares_;  ///< whose memory a tensor may be a view of
+  std::unordered_map<std::string, size_t> view_made_;    ///< the node that made a view
   size_t at_ = 0, first_new_ = 0;                        ///< the node at work, and its first ONNX node
 };
 

@@ -31,6 +31,12 @@ TENON_ATEN(scalar_tensor) { c.result(c.scalar_of(c.number("s"), created_type(c, 
 void filled_like(AtenCall& c, double value) {
   c.result(c.add("Expand", {c.scalar_of(value, created_type(c, nullptr)), c.add("Shape", {c.in("self")})}));
 }
+TENON_ATEN(fill) {
+  if (!c.is_tensor("value")) return filled_like(c, c.number("value"));
+  c.result(c.add("Expand", {c.operand("value", c.dtype("self")), c.add("Shape", {c.in("self")})}));
+}
+TENON_ATEN(copy) { c.result(c.add("Expand", {c.operand("src", c.dtype("self")), c.add("Shape", {c.in("self")})})); }
+TENON_ATEN(zero) { filled_like(c, 0); }
 TENON_ATEN(full_like) { filled_like(c, c.number("fill_value")); }
 TENON_ATEN(ones_like) { filled_like(c, 1); }
 TENON_ATEN(zeros_like) { filled_like(c, 0); }

@@ -90,16 +90,22 @@ class Composite {
   const std::string& scope_;
 };
 
-}  // namespace
-
-std::optional<JitValue> jit_composite(JitGraph& graph, const std::string& op, const std::vector<JitValue>& args,
-                                      const std::string& scope) {
+const std::map<std::string, JitValue (Composite::*)()>& composites() {
   static const std::map<std::string, JitValue (Composite::*)()> all = {
       {"_convolution_mode", &Composite::convolution},
       {"_native_multi_head_attention", &Composite::native_attention},
       {"_transformer_encoder_layer_fwd", &Composite::encoder_layer}};
-  const auto it = all.find(op);
-  if (it == all.end()) return {};
+  return all;
+}
+
+}  // namespace
+
+bool is_jit_composite(const std::string& op) { return composites().contains(op); }
+
+std::optional<JitValue> jit_composite(JitGraph& graph, const std::string& op, const std::vector<JitValue>& args,
+                                      const std::string& scope) {
+  const auto it = composites().find(op);
+  if (it == composites().end()) return {};
   Composite c(graph, args, scope);
   return (c.*it->second)();
 }

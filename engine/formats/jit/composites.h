@@ -15,4 +15,6 @@ class JitGraph;
 std::optional<JitValue> jit_composite(JitGraph& graph, const std::string& op, const std::vector<JitValue>& args,
                                       const std::string& scope);
 
+bool is_jit_composite(const std::string& op);
+
 }  // namespace tenon::formats

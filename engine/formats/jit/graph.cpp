@@ -33,6 +33,9 @@ std::optional<int64_t> type_of_number(int64_t n) {
   return it == names.end() ? std::nullopt : std::optional(exported_type_number(it->second));
 }
 
+bool is_in_place(const std::string& op) { return op.size() > 1 && op.ends_with('_') && !op.ends_with("__"); }
+std::string without_place(const std::string& op) { return is_in_place(op) ? op.substr(0, op.size() - 1) : op; }
+
 bool fits_list(const AtenParameter& p, const std::vector<JitValue>& items, AtenArgument& a) {
   const auto all = [&](auto&& is) { return std::all_of(items.begin(), items.end(), is); };
   switch (p.type) {
@@ -247,11 +250,13 @@ size_t JitGraph::results(const AtenSchema& schema, const AtenNode& node) const {
   return counted(size / each + (size % each != 0));
 }
 
+bool JitGraph::has_rule(const std::string& op) { return aten_rules().find(without_place(op)) != nullptr; }
+
 JitValue JitGraph::call(const std::string& op, const std::vector<JitValue>& args,
                         const std::vector<std::pair<std::string, JitValue>>& named, const std::string& scope) {
-  const bool in_place = op.size() > 1 && op.ends_with('_') && !op.ends_with("__");
-  const std::string base = in_place ? op.substr(0, op.size() - 1) : op;
-  if (!aten_rules().find(base)) throw OnnxUnsupported("there is no rule for this operator");
+  const bool in_place = is_in_place(op);
+  const std::string base = without_place(op);
+  if (!has_rule(op)) throw OnnxUnsupported("there is no rule for this operator");
   Chosen chosen = choose(base, args, named);
   if (!chosen.schema) throw OnnxUnsupported("there is no rule for what the operator is given");
   AtenNode node{

@@ -35,6 +35,8 @@ class JitGraph {
   /// "add", "sub", "mul", "floordiv" of whole numbers.
   JitValue count(const std::string& op, const AtenInt& a, const AtenInt& b);
 
+  /// Whether there is a rule for an operator, "relu" or "relu_".
+  static bool has_rule(const std::string& op);
   /// torch.OP(...). Throws OnnxUnsupported where there is no rule for it, or none for what it is given.
   JitValue call(const std::string& op, const std::vector<JitValue>& args,
                 const std::vector<std::pair<std::string, JitValue>>& named, const std::string& scope);

@@ -32,6 +32,12 @@ std::string type_name(const PyValue& v) {
       fmt::format("{} {}: {}", function, scope.empty() ? "of the program" : "in '" + scope + "'", e.message()));
 }
 
+bool is_unknown(const JitValue& v) {
+  if (v.kind == JitKind::list || v.kind == JitKind::dict)
+    return std::any_of(v.items->begin(), v.items->end(), is_unknown);
+  return v.kind == JitKind::unknown;
+}
+
 void collect_tensors(const JitValue& v, std::vector<std::string>& out) {
   if (v.is_tensor()) return out.push_back(v.text);
   if (v.kind == JitKind::none) return;  // of a tuple: what this program does not give
@@ -102,9 +108,45 @@ std::vector<std::string> JitInterpreter::forward(size_t inputs) {
   std::vector<JitValue> args;
   for (size_t i = 0; i < inputs; ++i) args.push_back(graph_.input(i));
   std::vector<std::string> outputs;
-  collect_tensors(call_method(module_of(archive_.root()), "forward", std::move(args), {}), outputs);
+  try {
+    const JitValue made = call_method(module_of(archive_.root()), "forward", std::move(args), {});
+    if (lacked_.empty()) collect_tensors(made, outputs);
+  } catch (const Error&) {  // what lacks an operator need not go on
+    if (lacked_.empty()) throw;
+  }
+  if (!lacked_.empty()) refuse_lacked();
   if (outputs.empty()) throw OnnxUnsupported("it gives no tensor");
   return outputs;
+}
+
+std::vector<std::string> JitInterpreter::inputs_that_are_no_tensors() const {
+  std::vector<std::string> all;
+  const Statement* forward = archive_.method(type_name(archive_.root()), "forward");
+  for (size_t i = 1; forward && i < forward->parameters.size(); ++i) {
+    const Statement::Parameter& p = forward->parameters[i];
+    if (!p.has_default && !p.note.empty() && p.note != "Tensor" && p.note != "Optional[Tensor]")
+      all.push_back(fmt::format("{} ({})", p.name, p.note));
+  }
+  return all;
+}
+
+JitValue JitInterpreter::lacked(const std::string& function, const std::string& why) {
+  const auto it = std::find_if(lacked_.begin(), lacked_.end(),
+                               [&](const Lacked& l) { return l.function == function && l.why == why; });
+  if (it == lacked_.end())
+    lacked_.push_back({function, scope_, why});
+  else
+    ++it->count;
+  return {.kind = JitKind::unknown};
+}
+
+void JitInterpreter::refuse_lacked() const {
+  std::string list;
+  for (const Lacked& l : lacked_)
+    list += fmt::format("{}{} {}{}: {}", list.empty() ? "" : "; ", l.function,
+                        l.scope.empty() ? "of the program" : "in '" + l.scope + "'",
+                        l.count > 1 ? fmt::format(" and {} more", l.count - 1) : "", l.why);
+  throw OnnxUnsupported(list);
 }
 
 JitValue JitInterpreter::invoke(const Statement& f, std::vector<JitValue> args, const Named& named,
@@ -177,6 +219,10 @@ std::optional<JitValue> JitInterpreter::loop(const Statement& s, Frame& frame) {
 void JitInterpreter::assign(const Expr& target, const JitValue& v, Frame& frame) {
   if (target.kind == Expr::Kind::name) {
     frame[target.text] = v;
+    return;
+  }
+  if (target.kind == Expr::Kind::list && v.kind == JitKind::unknown) {
+    for (const Expr& part : target.items) assign(part, v, frame);
     return;
   }
   if (target.kind != Expr::Kind::list)
@@ -312,7 +358,7 @@ std::optional<JitValue> JitInterpreter::builtin(const std::string& name, const E
   if (name == "getattr") return attribute(argument(0), argument(1).text);
   if (name == "int" || name == "float" || name == "bool") {
     const JitValue v = number_of(argument(0));
-    if (v.kind == JitKind::whole && name == "int") return v;
+    if ((v.kind == JitKind::whole && name == "int") || v.kind == JitKind::unknown) return v;
     if (v.kind != JitKind::real && v.kind != JitKind::truth && !v.is_known_whole())
       throw OnnxUnsupported(fmt::format("{}() of {}, which only a run knows", name, v.what()));
     const double number = v.kind == JitKind::real    ? v.real
@@ -369,14 +415,22 @@ JitValue JitInterpreter::call_method(const JitValue& of, const std::string& name
 }
 
 JitValue JitInterpreter::call_torch(const std::string& function, std::vector<JitValue> args, const Named& named) {
+  const std::string op_name = function.substr(function.rfind('.') + 1);
   try {
+    if (std::any_of(args.begin(), args.end(), is_unknown) ||
+        std::any_of(named.begin(), named.end(), [](const auto& n) { return is_unknown(n.second); })) {
+      if (is_jit_scalar(function) || is_jit_composite(op_name) || op_name == "_convolution" ||
+          JitGraph::has_rule(op_name))
+        return {.kind = JitKind::unknown};
+      return lacked(function, "there is no rule for this operator");
+    }
     // Where one is a number, a constant without axes is one, too.
     if (std::any_of(args.begin(), args.end(), [](const JitValue& v) { return v.kind == JitKind::whole; }) &&
         std::none_of(args.begin(), args.end(),
                      [this](const JitValue& v) { return v.is_tensor() && number_of(v).is_tensor(); }))
       for (JitValue& v : args) v = number_of(v);
     if (auto known = jit_scalar(graph_, function, args, named, scope_)) return *known;
-    std::string op = function.substr(function.rfind('.') + 1);
+    std::string op = op_name;
     // The last arguments say how cuDNN goes about it.
     constexpr size_t kOfConvolution = 9;
     if (op == "_convolution") {
@@ -386,8 +440,9 @@ JitValue JitInterpreter::call_torch(const std::string& function, std::vector<Jit
     if (auto made = jit_composite(graph_, op, args, scope_)) return *made;
     return graph_.call(op, args, named, scope_);
   } catch (const OnnxUnsupported& e) {
-    refuse_at(function, scope_, e);
-  } catch (const Error& e) {
+    return lacked(function, e.message());
+  } catch (const Error& e) {  // what it is given does not fit: other inputs may
+    if (!lacked_.empty()) refuse_lacked();
     refuse_at(function, scope_, e);
   }
 }

@@ -17,8 +17,11 @@ class JitInterpreter {
  public:
   JitInterpreter(const JitArchive& archive, JitGraph& graph);
   /// The names of the tensors that forward returns, those of its tuples, lists and dictionaries in their order. Throws
-  /// OnnxUnsupported that names the operator and the module where one cannot be read.
+  /// OnnxUnsupported that names every operator that cannot be read, with the module where it is met first: what follows
+  /// from one is looked through for others.
   std::vector<std::string> forward(size_t inputs);
+  /// Inputs of forward that the code says are something else, "n (int)". One with a value of its own is left at it.
+  std::vector<std::string> inputs_that_are_no_tensors() const;
 
  private:
   using Frame = std::map<std::string, JitValue>;
@@ -36,6 +39,8 @@ class JitInterpreter {
   JitValue call(const python::Expr& e, Frame& frame);
   JitValue call_method(const JitValue& of, const std::string& name, std::vector<JitValue> args, const Named& named);
   JitValue call_torch(const std::string& function, std::vector<JitValue> args, const Named& named);
+  JitValue lacked(const std::string& function, const std::string& why);
+  [[noreturn]] void refuse_lacked() const;
   std::optional<JitValue> builtin(const std::string& name, const python::Expr& e, Frame& frame);
   std::string dotted(const python::Expr& e, const Frame& frame) const;
   JitValue number_of(const JitValue& v) const;
@@ -44,6 +49,11 @@ class JitInterpreter {
   JitGraph& graph_;
   std::map<const PyValue*, std::string> paths_;  ///< of modules and values: the first that leads there
   std::string scope_;                            ///< the module at work
+  struct Lacked {
+    std::string function, scope, why;
+    int count = 1;
+  };
+  std::vector<Lacked> lacked_;  ///< operators that cannot be read, in the order of the code
   int depth_ = 0;
   size_t steps_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "engine/formats/jit/jit_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <utility>
@@ -133,6 +134,10 @@ OnnxModel converted_program(const JitArchive& archive, const std::vector<InputHi
     JitReach reach;
     return converted_for(archive, weights, example, reach);
   }
+  JitGraph none(weights, {}, {{}});
+  if (const auto others = JitInterpreter(archive, none).inputs_that_are_no_tensors(); !others.empty())
+    throw OnnxUnsupported(fmt::format("its forward takes what is no tensor: {}", fmt::join(others, ", ")),
+                          "Give these inputs values in its code, or trace it with them: torch.jit.trace().");
   JitReach reach;
   for (const JitInputs& guess : given.empty() ? guessed_inputs(archive) : hinted_inputs(given)) try {
       return converted_for(archive, weights, guess, reach);

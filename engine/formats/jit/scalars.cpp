@@ -14,7 +14,7 @@ namespace tenon::formats {
 const char* JitValue::what() const {
   static constexpr const char* names[] = {"None",          "a tensor",   "a whole number", "a number",
                                           "a truth value", "a text",     "a list",         "a dictionary",
-                                          "a module",      "a function", "a type"};
+                                          "a module",      "a function", "a type",         "what cannot be read"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -116,6 +116,28 @@ Answer any_or_all(ScalarCall& c) {
   bool found = false;
   for (const JitValue& v : *c.at(0).items) found = found || (number_in(v) != 0) == kAny;
   return JitValue::boolean(found == kAny);
+}
+/// Of a list of numbers; truth values count as 1.
+Answer summed_list(ScalarCall& c) {
+  if (c.at(0).kind != JitKind::list) return {};
+  JitValue sum = JitValue::number(0);
+  for (const JitValue& v : *c.at(0).items) {
+    if (!is_number(v)) return {};
+    if (sum.kind == JitKind::real || v.kind == JitKind::real)
+      sum = JitValue::fraction(number_in(sum) + number_in(v));
+    else if (__builtin_add_overflow(sum.whole.value, static_cast<int64_t>(number_in(v)), &sum.whole.value))
+      throw Error("a sum is too large");
+  }
+  return sum;
+}
+Answer tensor_of_number(ScalarCall& c) {
+  const JitValue& number = c.at(0);
+  if (!is_number(number)) return {};
+  constexpr int64_t kLong = 4, kFloat = 6, kBool = 11;  // of c10::ScalarType
+  JitValue type = c.by_name("dtype");
+  if (type.kind == JitKind::none)
+    type = JitValue::number(number.kind == JitKind::whole ? kLong : number.kind == JitKind::real ? kFloat : kBool);
+  return c.graph.call("scalar_tensor", {number}, {{"dtype", type}}, c.scope);
 }
 Answer copied_list(ScalarCall& c) {
   if (c.at(0).kind != JitKind::list) return {};
@@ -241,6 +263,14 @@ const std::map<std::string, ScalarFunction>& scalar_functions() {
        [](ScalarCall& c) -> Answer {
          return JitValue::number(static_cast<int64_t>(number_in(c.at(1)) + number_in(c.at(0)) * number_in(c.at(2))));
        }},
+      {"torch.sum", summed_list},
+      {"torch._set_item",
+       [](ScalarCall& c) -> Answer {
+         if (c.at(0).kind != JitKind::list) return {};
+         c.at(0).items->at(place_in(c.at(0), c.at(1))) = c.at(2);
+         return c.at(0);
+       }},
+      {"torch.tensor", tensor_of_number},
       {"torch.any", any_or_all<true>},
       {"torch.all", any_or_all<false>},
       {"torch.append",
@@ -336,5 +366,6 @@ std::optional<JitValue> jit_scalar(JitGraph& graph, const std::string& function,
   ScalarCall c{graph, args, named, scope};
   return it->second(c);
 }
+bool is_jit_scalar(const std::string& function) { return scalar_functions().contains(function); }
 
 }  // namespace tenon::formats

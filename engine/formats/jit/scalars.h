@@ -17,4 +17,6 @@ std::optional<JitValue> jit_scalar(JitGraph& graph, const std::string& function,
                                    const std::vector<std::pair<std::string, JitValue>>& named,
                                    const std::string& scope);
 
+bool is_jit_scalar(const std::string& function);
+
 }  // namespace tenon::formats

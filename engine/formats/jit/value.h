@@ -13,8 +13,8 @@ struct PyValue;
 /// everything else is known, but whole numbers that only a run knows.
 struct JitValue {
   static constexpr size_t kMostItems = 4096;
-  enum class Kind : uint8_t { none, tensor, whole, real, truth, text, list, dict, module, function, type };
-  Kind kind = Kind::none;
+  enum class Kind : uint8_t { none, tensor, whole, real, truth, text, list, dict, module, function, type, unknown };
+  Kind kind = Kind::none;  ///< unknown: what an operator would give that cannot be read
   std::string text;  ///< of a tensor its name in the graph; of a function or type its full name; of a module its path
   AtenInt whole = {};
   double real = 0;

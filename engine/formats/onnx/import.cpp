@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -21,8 +22,8 @@
 namespace tenon::formats {
 namespace {
 
-/// Where the file leaves it open: a number that hardly is another size of a model.
-constexpr int64_t kBatch = 29;
+/// Where the file leaves it open, and the other one: numbers that hardly are another size of a model.
+constexpr AtTwoBatches<int64_t> kBatch = {29, 31};
 
 Registry<ImportRule>& rules() {
   static auto& all = *new Registry<ImportRule>("import rule");
@@ -62,6 +63,29 @@ std::string path_of(const OnnxNode& node) {
   return is_path(path) ? path : "layer";
 }
 
+bool same_values(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || !(a.size() == b.size())) return false;
+  const Tensor x = contiguous(a), y = contiguous(b);
+  return std::memcmp(x.raw(), y.raw(), x.nbytes()) == 0;
+}
+
+/// Operators that repeat an input's single rows.
+bool repeats_rows(const std::string& op) {
+  static const std::unordered_set<std::string> all = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Where"};
+  return all.contains(op);
+}
+
+std::vector<int64_t> whole_numbers(const Tensor& of) {
+  const Tensor t = contiguous(cast(of, DType::i64));
+  return {t.data<int64_t>(), t.data<int64_t>() + t.numel()};
+}
+
+std::string not_of_any_batch(int64_t batch, const std::string& why) {
+  return fmt::format("as layers it does not take a batch of another size than {}: {}", batch, why);
+}
+constexpr const char* kFreeBatch =
+    "Export it with a batch axis that is free (torch.onnx.export: dynamic_axes or dynamic_shapes).";
+
 Tensor as_f32(const Tensor& t) { return contiguous(is_floating(t.dtype()) ? cast(t, DType::f32) : t); }
 
 }  // namespace
@@ -74,7 +98,7 @@ const Registry<ImportRule>& import_rules() { return rules(); }
 Importer::Importer(const OnnxModel& onnx, const std::string& name, const std::vector<int64_t>& sample) : onnx_(onnx) {
   const OnnxGraph& g = onnx.graph;
   model_.name = name;
-  for (const auto& [weight, tensor] : g.initializers) values_[weight] = {tensor, {}};
+  for (const auto& [weight, tensor] : g.initializers) values_[weight] = {tensor, {}, tensor};
   for (const OnnxNode& n : g.nodes) {
     for (const std::string& out : n.outputs) makers_[out] = &n;
     for (const std::string& in : n.inputs) ++readers_[in];
@@ -90,10 +114,11 @@ Importer::Importer(const OnnxModel& onnx, const std::string& name, const std::ve
   }
   if (!input || input->form != OnnxValue::Form::tensor || !input->typed || !input->ranked || input->shape.empty())
     throw OnnxUnsupported("it has no input that is a tensor of known axes");
-  if (input->shape[0].value > 0)
-    batch_ = input->shape[0].value;
-  else
-    batch_ = kBatch;
+  batch_ = kBatch;
+  if (const int64_t said = input->shape[0].value; said > 0) {
+    said_ = said;
+    batch_ = {said, said == kBatch.at ? kBatch.again : kBatch.at};
+  }
   std::vector<int64_t> sizes;
   for (size_t i = 1; i < input->shape.size(); ++i) sizes.push_back(input->shape[i].value);
   if (!sample.empty()) {
@@ -113,9 +138,12 @@ Importer::Importer(const OnnxModel& onnx, const std::string& name, const std::ve
   if (whole) attrs.push_back({"dtype", std::string("i64")});
   model_.layers.push_back({"input", "Input", std::move(attrs), 0, 0});
   names_.insert("input");
-  std::vector<int64_t> all = {batch_};
-  all.insert(all.end(), sizes.begin(), sizes.end());
-  values_[input->name] = {empty(Shape(all), whole ? DType::i64 : DType::f32, {DeviceType::meta}), "input"};
+  const auto of_batch = [&](int64_t batch) {
+    std::vector<int64_t> all = {batch};
+    all.insert(all.end(), sizes.begin(), sizes.end());
+    return empty(Shape(all), whole ? DType::i64 : DType::f32, {DeviceType::meta});
+  };
+  values_[input->name] = {of_batch(batch_.at), "input", of_batch(batch_.again)};
 }
 
 const Importer::Value* Importer::find(const std::string& value) const {
@@ -137,15 +165,63 @@ int Importer::readers(const std::string& value) const {
 }
 std::optional<double> Importer::number_of(const std::vector<std::string>& inputs, size_t i) const {
   const Value* v = i < inputs.size() ? find(inputs[i]) : nullptr;
-  if (!v || v->dynamic() || v->tensor.numel() != 1) return {};
+  if (!v || v->dynamic() || v->varies() || v->tensor.numel() != 1) return {};
   return item(v->tensor);
 }
 std::vector<int64_t> Importer::list(size_t i, const std::string& attribute,
                                     const std::vector<int64_t>& fallback) const {
   if (!has(i)) return node_->integers(attribute, fallback);
   if (in(i).dynamic()) throw Error(fmt::format("input {} is known only at a run", i));
-  const Tensor t = contiguous(cast(in(i).tensor, DType::i64));
-  return {t.data<int64_t>(), t.data<int64_t>() + t.numel()};
+  if (in(i).varies()) throw Error(fmt::format("input {} depends on the number of samples", i));
+  return whole_numbers(in(i).tensor);
+}
+
+void Importer::read_as_batch(int64_t number) {
+  if (written_for_ && *written_for_ != number)
+    throw Error(fmt::format("its sizes are for {} samples, those of a node before it for {}", number, *written_for_));
+  written_for_ = number;
+  if (written_in_.empty() || written_in_.back() != node_) written_in_.push_back(node_);
+}
+
+std::vector<int64_t> Importer::sizes_of_any_batch() {
+  const AtTwoBatches<Shape> from = {in(0).tensor.size(), in(0).again.size()};
+  AtTwoBatches<std::vector<int64_t>> to;
+  if (has(1))
+    to = {whole_numbers(in(1).tensor), whole_numbers(in(1).again)};
+  else
+    to.at = to.again = node_->integers("shape");
+  const bool reshape = node_->op_type == "Reshape";
+  if (reshape && !node_->integer("allowzero", 0))
+    for (size_t i = 0; i < std::min(to.at.size(), static_cast<size_t>(from.at.n)); ++i) {
+      if (to.at[i] == 0) to.at[i] = from.at[static_cast<int>(i)];
+      if (i < to.again.size() && to.again[i] == 0) to.again[i] = from.again[static_cast<int>(i)];
+    }
+  BatchSizes made = reshape ? reshape_of_any_batch(from, to, batch_) : expand_of_any_batch(from, to, batch_);
+  if (made.written_for) read_as_batch(*made.written_for);
+  return std::move(made.sizes);
+}
+
+std::vector<int64_t> Importer::sizes_behind_batch(size_t i) const {
+  if (in(i).dynamic() || !in(i).varies()) return list(i, "");
+  std::vector<int64_t> at = whole_numbers(in(i).tensor), again = whole_numbers(in(i).again);
+  if (at.empty() || at.size() != again.size() || at[0] != batch_.at || again[0] != batch_.again ||
+      !std::equal(at.begin() + 1, at.end(), again.begin() + 1))
+    throw Error(fmt::format("input {} depends on the number of samples", i));
+  return at;
+}
+
+Tensor Importer::row_of_samples(size_t i) {
+  if (!has(i) || in(i).dynamic() || in(i).shape().n == 0) return {};
+  const Value& v = in(i);
+  const Tensor row = contiguous(narrow(v.tensor, 0, 0, 1));
+  const int64_t rows = v.shape()[0];
+  if (rows == 1 && !v.varies()) return row;
+  if (v.varies() && (rows != batch_.at || v.again.size(0) != batch_.again)) return {};
+  for (const Tensor& t : {v.tensor, v.again})
+    for (int64_t k = 0; k < t.size(0); ++k)
+      if (!same_values(contiguous(narrow(t, 0, k, 1)), row)) return {};
+  if (!v.varies()) read_as_batch(rows);
+  return row;
 }
 
 /// Of the weight where it has one that is named by a path, else of the node.
@@ -172,18 +248,21 @@ Importer::Value Importer::add(const std::string& type, std::vector<Attr> attrs, 
                               std::vector<Weight> weights) {
   LayerSpec layer{free_name(), type, std::move(attrs), 0, 0};
   std::vector<Meta> metas;
-  std::vector<Tensor> in;
+  std::vector<Tensor> in, again;
   for (const Value& v : from) {
     if (v.tensor && !v.dynamic()) throw Error("a constant where a layer's result is wanted");
     metas.push_back(v.tensor ? v.tensor.meta() : Meta{});
     in.push_back(v.tensor);
+    again.push_back(v.again);
   }
   if (const LayerInfo* info = find_layer_type(type)) {  // the inputs that may be left out
     metas.resize(static_cast<size_t>(info->inputs));
     in.resize(metas.size());
+    again.resize(metas.size());
   }
   NoGrad off;
-  Value out{(*make_layer(layer, metas, {DeviceType::meta}))(in), layer.name};
+  const auto made = make_layer(layer, metas, {DeviceType::meta});
+  Value out{(*made)(in), layer.name, (*made)(again)};
   for (size_t port = 0; port < from.size(); ++port)
     if (from[port].tensor) model_.wires.push_back({from[port].layer, 0, layer.name, static_cast<int>(port)});
   names_.insert(layer.name);
@@ -215,6 +294,9 @@ void Importer::widen() {
 bool Importer::by_rule() {
   const ImportRule* rule = rules().find(node_->op_type);
   if (!rule) return false;
+  static const std::unordered_set<std::string> ask = {"Reshape", "Concat", "Resize", "LSTM", "GRU", "RNN"};
+  for (size_t i = 0; i < node_->inputs.size(); ++i)  // the other rules take a constant for one of any batch
+    if (has(i) && in(i).varies() && !ask.contains(node_->op_type)) return false;
   const size_t layers = model_.layers.size(), wires = model_.wires.size();
   given_.clear(), numbered_.clear();
   try {
@@ -235,6 +317,12 @@ void Importer::as_op() {
   OnnxOpLayer op{*node_, onnx_.opset, 0, {}};
   std::vector<Value> from;
   std::vector<Weight> weights;
+  std::optional<Tensor> sizes;
+  if ((node_->op_type == "Reshape" || node_->op_type == "Expand") && dynamic(0) && has(1) && !dynamic(1)) {
+    const std::vector<int64_t> any = sizes_of_any_batch();
+    sizes = empty({static_cast<int64_t>(any.size())}, DType::i64);
+    std::copy(any.begin(), any.end(), sizes->data<int64_t>());
+  }
   for (size_t i = 0; i < node_->inputs.size(); ++i) {
     using Kind = OnnxOpLayer::Input::Kind;
     if (!has(i)) {
@@ -248,6 +336,13 @@ void Importer::as_op() {
       continue;
     }
     Tensor value = v.tensor;
+    if (sizes && i == 1)
+      value = *sizes;
+    else if (v.varies() && repeats_rows(node_->op_type))
+      value = row_of_samples(i);
+    else if (v.varies())
+      value.reset();
+    if (!value) throw OnnxUnsupported(fmt::format("its input {} depends on the number of samples", i));
     const bool trained = is_floating(value.dtype()) && value.numel() > 1;
     if (trained) {
       value = as_f32(value);
@@ -261,21 +356,6 @@ void Importer::as_op() {
   }
   if (from.size() > OnnxOpLayer::kWires)
     throw OnnxUnsupported(fmt::format("{} inputs that are no constants", from.size()));
-  // What says the size of the whole batch says it for any batch.
-  if ((node_->op_type == "Reshape" || node_->op_type == "Expand") && constant(1) && dynamic(0)) {
-    Tensor to = contiguous(cast(in(1).tensor, DType::i64));
-    to = view_of(to, to.layout());
-    Tensor changed = empty(to.size(), DType::i64);
-    int64_t* sizes = changed.data<int64_t>();
-    std::copy_n(to.data<int64_t>(), to.numel(), sizes);
-    const Shape& from = in(0).shape();
-    if (to.numel() > 0 && sizes[0] == batch_ && from.n > 0 && from[0] == batch_)
-      sizes[0] = node_->op_type == "Expand" ? 1 : 0;
-    else if (to.numel() > 0 && sizes[0] == batch_ && from.n > 0 && from[0] % batch_ == 0 &&
-             node_->op_type == "Reshape" && std::count(sizes, sizes + to.numel(), -1) == 0)
-      sizes[0] = -1;  // rows of all samples below each other, that become samples again
-    op.inputs[1].value = changed;
-  }
   for (size_t k = 0; k < node_->outputs.size(); ++k) {
     if (node_->outputs[k].empty() || !readers(node_->outputs[k])) continue;
     op.output = k;
@@ -283,23 +363,31 @@ void Importer::as_op() {
   }
 }
 
+/// What the node at work makes of constants, at the one batch or `again` at the other.
+std::vector<Tensor> Importer::computed(bool again) const {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < node_->inputs.size(); ++i)
+    inputs.push_back(!has(i) ? Tensor() : again ? in(i).again : in(i).tensor);
+  return run_onnx_node(*node_, inputs, onnx_.opset);
+}
+
 void Importer::step(const OnnxNode& node) {
   node_ = &node;
-  bool known = true, constants = true;
+  bool known = true, constants = true, varies = false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!has(i)) continue;
     const Value* v = find(node.inputs[i]);
     known &= v != nullptr;
     constants &= v && !v->dynamic();
+    varies |= v && (v->dynamic() || v->varies());
   }
   if (!known) return;  // behind a node that is told of
   try {
     NoGrad off;
     if (constants || node.op_type == "Shape" || node.op_type == "Size") {
-      std::vector<Tensor> inputs;
-      for (size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(has(i) ? in(i).tensor : Tensor());
-      std::vector<Tensor> out = run_onnx_node(node, inputs, onnx_.opset);
-      for (size_t k = 0; k < out.size(); ++k) result({out[k], {}}, k);
+      const std::vector<Tensor> out = computed(false), again = varies ? computed(true) : out;
+      for (size_t k = 0; k < out.size(); ++k)
+        result({out[k], {}, out[k] && again[k] && !same_values(out[k], again[k]) ? again[k] : out[k]}, k);
       return;
     }
     if (!by_rule()) as_op();
@@ -354,6 +442,15 @@ ImportedModel Importer::run() {
   if (onnx_.graph.outputs.size() > 1)
     note(fmt::format("Of its {} outputs the first, {}, goes on.", onnx_.graph.outputs.size(),
                      onnx_.graph.outputs[0].name));
+  if (written_for_ && (out->shape()[0] != batch_.at || out->again.size(0) != batch_.again))
+    throw OnnxUnsupported(not_of_any_batch(batch_.at, "its output is not one row a sample"), kFreeBatch);
+  if (written_for_) {
+    const size_t count = written_in_.size();
+    const std::string& first = written_in_[0]->name.empty() ? written_in_[0]->op_type : written_in_[0]->name;
+    note(fmt::format(
+        "It was written for {} sample{}: that number in the sizes of {} node{} ({}{}) is read as the batch.",
+        *written_for_, *written_for_ == 1 ? "" : "s", count, count == 1 ? "" : "s", first, count == 1 ? "" : ", ..."));
+  }
   model_.wires.push_back({out->layer, 0, "output", 0});
   model_.layers.push_back({"output", "Output", {}, 0, 0});
   drop_unread();
@@ -372,9 +469,7 @@ ImportedModel Importer::run() {
       made.weights.emplace_back(n.name, it->second);
     }
   } catch (const Error& e) {
-    throw OnnxUnsupported(
-        fmt::format("as layers it does not take a batch of another size than {}: {}", batch_, e.message()),
-        "Export it with a batch axis that is free (torch.onnx.export: dynamic_axes or dynamic_shapes).");
+    throw OnnxUnsupported(not_of_any_batch(batch_.at, e.message()), kFreeBatch);
   }
   made.widened = widened_;
   made.model = std::move(model_);

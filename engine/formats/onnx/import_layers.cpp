@@ -159,7 +159,7 @@ bool resize_layer(Importer& m, size_t scales_at, size_t sizes_at) {
   if (!nearest && (mode != "linear" || (!aligned && how != "half_pixel" && how != "pytorch_half_pixel"))) return false;
   Ints size;
   if (sizes_at && m.has(sizes_at)) {
-    size = m.list(sizes_at, "");
+    size = m.sizes_behind_batch(sizes_at);
   } else {
     if (!m.constant(scales_at)) return false;
     const Tensor scales = contiguous(cast(m.in(scales_at).tensor, DType::f64));

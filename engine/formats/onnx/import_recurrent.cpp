@@ -15,7 +15,8 @@ bool output_is_read(const Importer& m, size_t output) {
   return output < all.size() && !all[output].empty() && m.readers(all[output]) > 0;
 }
 bool begins_with_zeros(const Importer& m, size_t input) {
-  return !m.has(input) || (m.constant(input) && item(cast(sum(abs(m.in(input).tensor)), DType::f64)) == 0);
+  const auto zero = [](const Tensor& t) { return item(cast(sum(abs(t)), DType::f64)) == 0; };
+  return !m.has(input) || (!m.dynamic(input) && zero(m.in(input).tensor) && zero(m.in(input).again));
 }
 /// "Tanh" or "Relu" where all directions of an RNN have that one and others their usual ones, else nothing.
 std::string one_activation(const Importer& m, size_t ways) {

@@ -161,12 +161,10 @@ TENON_IMPORT(Reshape) {
   if (read_in_one_row(m)) return true;
   if (!m.dynamic(0)) return false;
   const Shape& from = m.in(0).shape();
-  Ints to = m.list(1, "shape");
+  Ints to = m.sizes_of_any_batch();
   int64_t known = 1;
-  for (size_t i = 0; i < to.size(); ++i) {
-    if (to[i] == 0 && !m.node().integer("allowzero", 0)) to[i] = from[static_cast<int>(i)];
-    if (to[i] > 0) known *= to[i];
-  }
+  for (int64_t n : to)
+    if (n > 0) known *= n;
   for (int64_t& n : to)
     if (n == -1) n = from.product() / std::max<int64_t>(known, 1);
   return reshaped(m, Shape(to));
@@ -206,10 +204,9 @@ TENON_IMPORT(Concat) {
   const size_t count = m.node().inputs.size();
   if (axis == 0) return false;
   // A class token: the same rows before every sample.
-  if (count == 2 && m.constant(0) && m.dynamic(1) && axes == 3 && axis == 1) {
-    const Tensor& rows = m.in(0).tensor;
-    if (rows.size(0) != 1 && rows.size(0) != m.batch()) return false;
-    const Tensor one = contiguous(narrow(rows, 0, 0, 1));
+  if (count == 2 && !m.dynamic(0) && m.dynamic(1) && axes == 3 && axis == 1) {
+    const Tensor one = m.row_of_samples(0);
+    if (!one) return false;
     m.result(m.add("LearnedTokens", {{"count", one.size(1)}}, {m.in(1)},
                    {{"weight", reshape(one, {one.size(1), one.size(2)})}}));
     return true;

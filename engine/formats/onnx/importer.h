@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/registry.h"
+#include "engine/formats/onnx/batch_sizes.h"
 #include "engine/formats/onnx/import.h"
 
 namespace tenon::formats {
@@ -18,15 +19,18 @@ namespace tenon::formats {
 /// Note [A model is imported by its shapes]
 /// The nodes are gone through once, in order. A value that does not depend on the model's input is computed; the
 /// others are the result of a layer, known by shape: every layer is tried on tensors without memory as soon as it is
-/// made, as the model itself will be. `batch` samples arrive; a leading axis of that size is taken for the batch.
-/// Where a rule does not fit, or its layer is refused, the node becomes an OnnxOp layer. Layers whose result nobody
-/// reads in the end (the parts of an activation that was recognised as a whole) go.
+/// made, as the model itself will be: for `batch` samples and once more for another number of them. What differs
+/// between the two depends on the batch. A leading axis of size `batch` is taken for that of the samples. Where a rule
+/// does not fit, or its layer is refused, the node becomes an OnnxOp layer. Layers whose result nobody reads in the end
+/// (the parts of an activation that was recognised as a whole) go.
 class Importer {
  public:
   struct Value {
     Tensor tensor;      ///< the value, or only its size (device meta) where a layer makes it
     std::string layer;  ///< that makes it; empty: a constant
+    Tensor again;       ///< the same for another batch; a constant that does not depend on it is the same tensor
     bool dynamic() const { return !layer.empty(); }
+    bool varies() const { return !dynamic() && !again.same(tensor); }
     const Shape& shape() const { return tensor.size(); }
   };
   struct Weight {
@@ -40,16 +44,23 @@ class Importer {
   // Of the node at work.
   const OnnxNode& node() const { return *node_; }
   int64_t opset() const { return onnx_.opset; }
-  int64_t batch() const { return batch_; }
+  int64_t batch() const { return batch_.at; }
   bool has(size_t i) const { return i < node_->inputs.size() && !node_->inputs[i].empty(); }
   const Value& in(size_t i) const;  ///< throws Error where it is missing or came to nothing
-  bool constant(size_t i) const { return has(i) && !in(i).dynamic(); }
+  /// Whether an input is the same in every run, whatever the batch.
+  bool constant(size_t i) const { return has(i) && !in(i).dynamic() && !in(i).varies(); }
   bool dynamic(size_t i) const { return has(i) && in(i).dynamic(); }
   /// The one number that an input holds as a constant.
   std::optional<double> number(size_t i) const { return number_of(node_->inputs, i); }
   std::optional<double> number_of(const std::vector<std::string>& inputs, size_t i) const;
   /// Whole numbers of a constant input, or of an attribute where there is none.
   std::vector<int64_t> list(size_t i, const std::string& attribute, const std::vector<int64_t>& fallback = {}) const;
+  /// The sizes that a Reshape or Expand is asked for, such that they fit any batch (BatchSizes).
+  std::vector<int64_t> sizes_of_any_batch();
+  /// Whole numbers of a constant input of which the first may be the batch, and no other one depends on it.
+  std::vector<int64_t> sizes_behind_batch(size_t i) const;
+  /// The one row of a constant input that is the same for every sample; undefined: it is none.
+  Tensor row_of_samples(size_t i);
   /// What made a value; null: no node.
   const OnnxNode* maker(const std::string& value) const;
   const Value* find(const std::string& value) const;
@@ -85,6 +96,8 @@ class Importer {
   void as_op();
   std::string free_name();
   void drop_unread();
+  void read_as_batch(int64_t number);
+  std::vector<Tensor> computed(bool again) const;
 
   const OnnxModel& onnx_;
   ModelSpec model_;
@@ -100,7 +113,10 @@ class Importer {
   std::unordered_map<std::string, int> readers_;
   std::map<std::string, Missing> missing_;  ///< by operator
   const OnnxNode* node_ = nullptr;
-  int64_t batch_ = 3;
+  AtTwoBatches<int64_t> batch_{};
+  std::optional<int64_t> said_;              ///< the batch, where the input has one size of it
+  std::optional<int64_t> written_for_;       ///< the batch that the file holds as a number
+  std::vector<const OnnxNode*> written_in_;  ///< nodes in whose sizes it was read
   bool widened_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/parallel.h"
 #include "engine/formats/onnx/fused_nodes.h"
 #include "engine/formats/onnx/operator.h"
 #include "engine/kernels/packed_product.h"
@@ -219,10 +220,60 @@ std::optional<Cell> cell_of(const OnnxNode& n, int64_t directions) {
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i] != usual[i % usual.size()]) return {};
   if (n.number("clip", 0) > 0 || n.integer("input_forget", 0) != 0) return {};
-  // The kernel resets what the state gives to a gate, bias and all, as PyTorch does.
-  if (gru && n.integer("linear_before_reset", 0) == 0) return {};
   return lstm ? Cell::lstm : gru ? Cell::gru : relu ? Cell::relu : Cell::tanh;
 }
+
+/// A GRU that resets the state before it goes into the candidate's product. The kernel resets what the product gives,
+/// bias and all, as PyTorch does.
+bool resets_before(const OnnxNode& n) { return n.op_type == "GRU" && n.integer("linear_before_reset", 0) == 0; }
+
+/// The state's products of such a GRU, step by step. Its gates come in the order r z n.
+class ResetBeforeProduct {
+ public:
+  explicit ResetBeforeProduct(const Tensor& r)
+      : h_(r.size(1)),
+        weights_(r),
+        gates_(h_, 2 * h_, true, weights_.data<float>(), nullptr),
+        candidate_(h_, h_, true, weights_.data<float>() + 2 * h_ * h_, nullptr) {}
+
+  void run(int64_t steps, int64_t n, bool reverse, const float* from_inputs, const float* h0, float* y) const {
+    const kernels::Scratch<float> gates(n * 2 * h_), reset(n * h_), candidate(n * h_);
+    const float* before = h0;
+    for (int64_t i = 0; i < steps; ++i) {
+      const int64_t t = reverse ? steps - 1 - i : i;
+      const float* x = from_inputs + t * n * 3 * h_;
+      float* after = y + t * n * h_;
+      gates_.run(n, before, gates.data());
+      each_row(n, [&](int64_t row) {
+        for (int64_t k = 0; k < h_; ++k)
+          reset.data()[row * h_ + k] =
+              before[row * h_ + k] * sigmoid_of(x[row * 3 * h_ + k] + gates.data()[row * 2 * h_ + k]);
+      });
+      candidate_.run(n, reset.data(), candidate.data());
+      each_row(n, [&](int64_t row) {
+        for (int64_t k = 0; k < h_; ++k) {
+          const float z = sigmoid_of(x[row * 3 * h_ + h_ + k] + gates.data()[row * 2 * h_ + h_ + k]),
+                      c = std::tanh(x[row * 3 * h_ + 2 * h_ + k] + candidate.data()[row * h_ + k]);
+          after[row * h_ + k] = (1 - z) * c + z * before[row * h_ + k];
+        }
+      });
+      before = after;
+    }
+  }
+
+ private:
+  static float sigmoid_of(float x) { return 1 / (1 + std::exp(-x)); }
+  template <class F>
+  static void each_row(int64_t n, const F& f) {
+    parallel_for(n, 1, [&](int64_t from, int64_t to) {
+      for (int64_t row = from; row < to; ++row) f(row);
+    });
+  }
+
+  int64_t h_;
+  Tensor weights_;  ///< [3 h, h]
+  kernels::PackedProduct gates_, candidate_;
+};
 
 /// One direction of a recurrent layer by constant weights, its gates in the order of kernels/rnn.h.
 struct ReadyDirection {
@@ -231,8 +282,10 @@ struct ReadyDirection {
   Tensor bias,
       hidden_bias;  ///< [gates h] or undefined: of the inputs, and of the state, where they differ in what they do
   std::unique_ptr<kernels::PackedProduct> inputs;
+  std::unique_ptr<ResetBeforeProduct> step;  ///< of a GRU that no kernel computes
 
-  ReadyDirection(Cell kind, const Tensor& w_given, const Tensor& r_given, const Tensor& b_given) : cell(kind) {
+  ReadyDirection(Cell kind, bool reset_before, const Tensor& w_given, const Tensor& r_given, const Tensor& b_given)
+      : cell(kind) {
     const int64_t h = r_given.size(1), rows = kernels::gates_of(cell) * h;
     auto reordered = [&](const Tensor& t) {
       std::vector<Tensor> gates;
@@ -246,20 +299,22 @@ struct ReadyDirection {
     if (b_given) {
       bias = reordered(narrow(b_given, 0, 0, rows));
       const Tensor state = reordered(narrow(b_given, 0, rows, rows));
-      if (cell == Cell::gru)
+      if (cell == Cell::gru && !reset_before)
         hidden_bias = state;
       else
         bias = add(bias, state);
     }
     inputs = std::make_unique<kernels::PackedProduct>(w.size(1), rows, true, w.data<float>(),
                                                       ops::data_or_null<float>(bias));
+    if (reset_before) step = std::make_unique<ResetBeforeProduct>(r);
   }
   /// x [time, batch, in] -> y and, of an LSTM, c [time, batch, h].
   void run(const Tensor& x, const Tensor& h0, const Tensor& c0, bool reverse, const Tensor& y, const Tensor& c) const {
     const kernels::RnnShape s{cell, reverse, x.size(0), x.size(1), r.size(1), nullptr};
     const kernels::Scratch<float> gates(s.steps * s.n * r.size(0));
-    const kernels::Scratch<char> room(static_cast<int64_t>(kernels::rnn_forward_workspace<float>(s)));
     inputs->run(s.steps * s.n, x.data<float>(), gates.data());
+    if (step) return step->run(s.steps, s.n, reverse, gates.data(), h0.data<float>(), y.data<float>());
+    const kernels::Scratch<char> room(static_cast<int64_t>(kernels::rnn_forward_workspace<float>(s)));
     kernels::rnn_forward<float>(s, gates.data(), h0.data<float>(), ops::data_or_null<float>(c0), r.data<float>(),
                                 ops::data_or_null<float>(hidden_bias), y.data<float>(), ops::data_or_null<float>(c),
                                 nullptr, room.data());
@@ -301,7 +356,8 @@ OnnxOperator fused_recurrent(FusedNodes fused, const Tensor& w, const Tensor& r,
   const Cell cell = *cell_of(fused.nodes[0], w.size(0));
   auto ready = std::make_shared<Ready>(Ready{std::move(fused), batch_first, reverse, cell == Cell::lstm, {}});
   for (int64_t d = 0; d < w.size(0); ++d)
-    ready->directions.emplace_back(cell, select(w, 0, d), select(r, 0, d), b ? select(b, 0, d) : Tensor());
+    ready->directions.emplace_back(cell, resets_before(ready->f.nodes[0]), select(w, 0, d), select(r, 0, d),
+                                   b ? select(b, 0, d) : Tensor());
   return [ready](const OnnxCall& c) -> Items {
     const Tensor& given = c.in[0];
     const auto count = static_cast<int64_t>(ready->directions.size());

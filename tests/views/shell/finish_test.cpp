@@ -19,8 +19,10 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/mapped_file.h"
 #include "engine/formats/onnx/model.h"
 #include "engine/formats/safetensors.h"
+#include "engine/formats/torch/exported_archive.h"
 #include "engine/train/session.h"
 #include "projects/finish.h"
 #include "projects/quantize.h"
@@ -211,6 +213,39 @@ TEST_F(Finish, a_model_is_exported_in_fewer_bits_and_each_layer_says_what_it_los
   key(part<QDialog>("quantize"), Qt::Key_Escape);
   settle();
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("none.onnx").toStdString()));
+}
+
+TEST_F(Finish, a_program_of_torch_export_is_written_in_fewer_bits) {
+  const QString program = dir_.filePath("q.pt2");
+  ASSERT_TRUE(window_->commands().run("file.export"));
+  answer(program, "Exported PyTorch program in fewer bits (*.pt2)");
+  pick("30");
+  auto* precision = part<QComboBox>("quantize.precision");
+  ASSERT_TRUE(precision && precision->isVisible());
+  QStringList precisions;
+  for (int i = 0; i < precision->count(); ++i) precisions << precision->itemText(i);
+  EXPECT_EQ(precisions, (QStringList{"int8, static", "int8, weights alone", "int4, weights alone"}))
+      << "torch.export has no operators for the range of each batch";
+  // By the list that opens.
+  click(precision, precision->rect().center());
+  settle();
+  auto* list = precision->view();
+  ASSERT_TRUE(list->isVisible());
+  QTest::qWait(QApplication::doubleClickInterval() + 50);  // a list that has just opened takes no release
+  click(list->viewport(), list->visualRect(list->model()->index(1, 0)).center());
+  settle();
+  EXPECT_EQ(precision->currentText(), "int8, weights alone");
+  EXPECT_TRUE(part<QLabel>("quantize.said")->text().startsWith("Weights in 8 bits, computed in f32"));
+  press("quantize.export");
+  until([&] { return bench_->quantized() != nullptr; });
+  settle();
+  EXPECT_TRUE(problems_.empty());
+  EXPECT_TRUE(banner().startsWith("Exported: " + program)) << banner().toStdString();
+  EXPECT_TRUE(banner().contains("int8-weights")) << banner().toStdString();
+  EXPECT_TRUE(bench_->quantized()->options.program);
+  const formats::ModelFile read = formats::read_exported(MappedFile::open(program.toStdString())).held;
+  EXPECT_EQ(std::count_if(read.tensors.begin(), read.tensors.end(), [](const auto& t) { return t.dtype == "int8"; }), 3)
+      << "the weights of three layers, in 8 bits";
 }
 
 TEST_F(Finish, every_export_in_fewer_bits_is_drawn_and_the_chosen_one_is_written) {

@@ -103,17 +103,18 @@ TEST(JitModels, sizes_that_go_with_the_batch_are_known_at_a_run) {
   for (const int64_t rows : {1, 3, 7}) EXPECT_EQ(run_onnx(m, {some({rows, 4, 6})}).at(0).size(0), rows);
 }
 
+using Changes = std::vector<std::pair<std::string, std::string>>;
 /// A seed with another code.
-std::string changed(const TemporaryFolder& folder, const std::string& name, const std::string& from,
-                    const std::string& to) {
+std::string changed(const TemporaryFolder& folder, const std::string& name, const Changes& changes) {
   const std::string bytes = read_file(seed(name)), path = folder / "changed.pt";
   const Zip zip(bytes, name);
   FileWriter file(path);
   ZipWriter out(file);
   for (const Zip::Member& m : zip.members()) {
     std::string unpacked, data(zip.data(m, unpacked));
-    if (const size_t at = data.find(from); m.name.ends_with(".py") && at != data.npos)
-      data.replace(at, from.size(), to);
+    for (const auto& [from, to] : changes)
+      if (const size_t at = data.find(from); m.name.ends_with(".py") && at != data.npos)
+        data.replace(at, from.size(), to);
     out.add(m.name, data);
   }
   out.finish();
@@ -124,9 +125,8 @@ std::string changed(const TemporaryFolder& folder, const std::string& name, cons
 TEST(JitModels, a_quotient_of_sizes_is_a_fraction_but_where_it_is_rounded) {
   const TemporaryFolder folder("tenon-jit");
   const auto last = [&](const std::string& factor) {
-    const std::string path = changed(folder, "tuple.traced", "torch.mean(x, [-1], True)",
-                                     "torch.mul(torch.mean(x, [-1], True), " + factor + ")");
-    return load_jit(path);
+    return load_jit(changed(folder, "tuple.traced",
+                            {{"torch.mean(x, [-1], True)", "torch.mul(torch.mean(x, [-1], True), " + factor + ")"}}));
   };
   const Tensor x = some({3, 6}), mean_of = mean(x, {1}, true);
   const auto expect_factor = [&](const std::string& factor, double by) {
@@ -136,17 +136,71 @@ TEST(JitModels, a_quotient_of_sizes_is_a_fraction_but_where_it_is_rounded) {
   expect_factor("torch.div(1, torch.size(x, 1))", 1.0 / 6);
   expect_factor("torch.div(7, 2, rounding_mode=\"floor\")", 3);
   expect_factor("torch.add(2, torch.size(x, 1), alpha=1)", 8);
+  expect_factor("torch.sum([True, False, torch.gt(torch.size(x, 1), 5)])", 2);
+  expect_factor("torch.sum([torch.size(x, 1), 0.5])", 6.5);
   EXPECT_SAYS(message_of([&] { last("torch.add(2, 3, alpha=2)"); }), "multiplied on the way");
   // With the batch it is a fraction that no size is: the program serves the batch of its trace alone.
   EXPECT_EQ(last("torch.div(1, torch.size(x, 0))").graph.inputs.at(0).shape.at(0).value, 2);
 }
 
+TEST(JitModels, what_is_written_into_a_part_of_a_tensor_is_in_all_of_it) {
+  const TemporaryFolder folder("tenon-jit");
+  const auto last = [&](const std::string& code) {
+    return load_jit(changed(folder, "tuple.traced",
+                            {{"    b = self.b\n", "    b = self.b\n    m = torch.zeros([3, 6], dtype=6)\n" + code},
+                             {"torch.mean(x, [-1], True)", "torch.add(torch.mean(x, [0, 1]), m)"}}));
+  };
+  const Tensor x = some({3, 6});
+  const auto added = [&](const OnnxModel& m) { return sub(run_onnx(m, {x}).at(2), mean(x)); };
+  const Tensor part =
+      added(last("    _3 = torch.fill_(torch.slice(torch.slice(m, 0, 1, 3), 1, -2), 5)\n"
+                 "    _4 = torch.fill_(torch.select(m, 0, -1), 7)\n"
+                 "    _5 = torch.zero_(torch.slice(m, 1, 3, 4))\n"
+                 "    _6 = torch.copy_(torch.slice(m, 1, 0, 4, 2), torch.tensor(9))\n"));
+  Tensor want = zeros({3, 6});
+  const std::vector<std::vector<float>> rows = {{9, 0, 9, 0, 0, 0}, {9, 0, 9, 0, 5, 5}, {9, 7, 9, 0, 7, 7}};
+  for (size_t r = 0; r < rows.size(); ++r) std::copy(rows[r].begin(), rows[r].end(), want.data<float>() + 6 * r);
+  EXPECT_LE(item(amax(abs(sub(part, want)))), 1e-5);
+  // Another view of the same memory would have to follow.
+  EXPECT_SAYS(message_of([&] {
+                last(
+                    "    v = torch.slice(m, 0, 0, 2)\n    _3 = torch.fill_(torch.slice(m, 0, 1, 3), 5)\n"
+                    "    _4 = torch.add_(m, torch.sum(v))\n");
+              }),
+              "whose memory other tensors share");
+}
+
+TEST(JitModels, every_operator_that_is_lacked_is_told) {
+  const TemporaryFolder folder("tenon-jit");
+  const std::string why = message_of([&] {
+    load_jit(changed(folder, "tuple.traced",
+                     {{"torch.relu_(", "torch.polygamma(torch.relu("},
+                      {"(a).forward(x, ))", "(a).forward(x, )))"},
+                      {"torch.sigmoid((b).forward(x, ))", "torch.sigmoid((b).forward(torch.erfcx(x), ))"},
+                      {"torch.mean(x, [-1], True)", "torch.hypot(torch.polygamma(_0), torch.int_repr(x))"}}));
+  });
+  for (const char* op : {"torch.polygamma of the program and 1 more", "torch.erfcx", "torch.hypot", "torch.int_repr"})
+    EXPECT_SAYS(why, op);
+  EXPECT_EQ(why.find("torch.sigmoid"), std::string::npos) << "that has a rule, whatever it would be given: " << why;
+  EXPECT_EQ(why.find("torch.linear"), std::string::npos) << why;
+}
+
+TEST(JitModels, inputs_that_are_no_tensors_are_named) {
+  const TemporaryFolder folder("tenon-jit");
+  const std::string path = changed(folder, "numbers.scripted",
+                                   {{"    x: Tensor) ->", "    x: Tensor, n: int, l: List[Tensor], k: int=3) ->"}});
+  for (const auto& inputs : {std::vector<InputHint>{}, std::vector<InputHint>{{{3, 6}}}})
+    EXPECT_SAYS(message_of([&] { load_jit(path, inputs); }),
+                "its forward takes what is no tensor: n (int), l (List[Tensor])");
+}
+
 TEST(JitModels, what_cannot_be_read_is_named_and_nothing_is_run) {
   const TemporaryFolder folder("tenon-jit");
   const auto said = [&](const std::string& from, const std::string& to) {
-    return message_of([&] { load_jit(changed(folder, "tuple.traced", from, to)); });
+    return message_of([&] { load_jit(changed(folder, "tuple.traced", {{from, to}})); });
   };
-  EXPECT_SAYS(said("torch.sigmoid", "torch.polygamma"), "torch.polygamma");
+  EXPECT_SAYS(said("torch.sigmoid", "torch.polygamma"),
+              "torch.polygamma of the program: there is no rule for this operator");
   EXPECT_SAYS(said("torch.sigmoid", "os.system"), "its code reads \"os\"");
   EXPECT_SAYS(said("torch.sigmoid(", "__import__("), "__import__");
   EXPECT_SAYS(said("    b = self.b\n", "    b = self.gone\n"), "has no \"gone\"");

@@ -314,8 +314,9 @@ TEST(PreparedModel, recurrent_layers_of_every_form) {
     const Shape x = f.batch_first ? Shape{f.batch, f.steps, f.in} : Shape{f.steps, f.batch, f.in};
     const Shape state = f.batch_first ? Shape{f.batch, d, f.h} : Shape{d, f.batch, f.h};
     const Names relu(static_cast<size_t>(d), "Relu");
-    for (const Recurrent& layer : {Recurrent{"LSTM", 4, {}}, Recurrent{"GRU", 3, {{"linear_before_reset", int64_t{1}}}},
-                                   Recurrent{"RNN", 1, {}}, Recurrent{"RNN", 1, {{"activations", relu}}}}) {
+    for (const Recurrent& layer :
+         {Recurrent{"LSTM", 4, {}}, Recurrent{"GRU", 3, {{"linear_before_reset", int64_t{1}}}}, Recurrent{"GRU", 3, {}},
+          Recurrent{"RNN", 1, {}}, Recurrent{"RNN", 1, {{"activations", relu}}}}) {
       const std::string what = std::string(layer.type) + ": " + f.what;
       const bool lstm = layer.gates == 4;
       const int64_t rows = layer.gates * f.h;
@@ -358,7 +359,7 @@ TEST(PreparedModel, recurrent_layers_that_are_not_fused_run_as_they_are) {
   const Shape x{3, 2, 4};
   for (const Recurrent& layer :
        {Recurrent{"LSTM", 4, {{"clip", 0.5}}}, Recurrent{"LSTM", 4, {{"input_forget", int64_t{1}}}},
-        Recurrent{"LSTM", 4, {{"activations", Names{"Sigmoid", "Relu", "Tanh"}}}}, Recurrent{"GRU", 3, {}},
+        Recurrent{"LSTM", 4, {{"activations", Names{"Sigmoid", "Relu", "Tanh"}}}}, Recurrent{"GRU", 3, {{"clip", 0.5}}},
         Recurrent{"GRU", 3, {{"linear_before_reset", int64_t{1}}, {"activations", Names{"HardSigmoid", "Tanh"}}}},
         Recurrent{"RNN", 1, {{"activations", Names{"Softsign"}}}}, Recurrent{"RNN", 1, {{"clip", 0.25}}}}) {
     MadeModel w(x);
