@@ -16,6 +16,7 @@
 #include "engine/nn/init.h"
 #include "engine/ops/create.h"
 #include "engine/ops/index.h"
+#include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
 #include "engine/train/teacher.h"
 

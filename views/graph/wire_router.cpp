@@ -4,12 +4,25 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <utility>
 
 namespace tenon::views {
 
 namespace {
 constexpr float kLead = 12, kClear = 10;  // straight out of a port; from a box that is passed
-}
+
+/// Places of lines, sorted, each once.
+struct Lines {
+  size_t most;
+  std::vector<float> all = {};
+  /// False where they become too many: boxes that lie over each other have as many lines as there are boxes.
+  bool add(float v) {
+    const auto at = std::lower_bound(all.begin(), all.end(), v);
+    if (at == all.end() || *at != v) all.insert(at, v);
+    return all.size() <= most;
+  }
+};
+}  // namespace
 
 WireRouter::WireRouter(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
   float right = -std::numeric_limits<float>::max(), bottom = right;
@@ -24,6 +37,7 @@ WireRouter::WireRouter(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
   columns_ = static_cast<int>((right - left_) / cell_) + 1;
   rows_ = static_cast<int>((bottom - top_) / cell_) + 1;
   grid_.resize(static_cast<size_t>(columns_) * static_cast<size_t>(rows_));
+  put_.resize(boxes_.size());
   for (size_t i = 0; i < boxes_.size(); ++i) {
     const Box& b = boxes_[i];
     for (int r = static_cast<int>((b.y - top_) / cell_); r <= static_cast<int>((b.bottom() - top_) / cell_); ++r)
@@ -34,17 +48,17 @@ WireRouter::WireRouter(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
   }
 }
 
-std::vector<int> WireRouter::near(float x0, float y0, float x1, float y1) const {
-  std::vector<int> out;
-  if (!columns_) return out;
+/// The boxes of all cells that a rectangle touches, each once; good until the next call.
+const std::vector<int>& WireRouter::near(float x0, float y0, float x1, float y1) const {
+  near_.clear();
+  ++turn_;
+  if (!columns_) return near_;
   const auto clamp = [](float v, int most) { return std::clamp(static_cast<int>(std::floor(v)), 0, most - 1); };
   for (int r = clamp((y0 - top_) / cell_, rows_); r <= clamp((y1 - top_) / cell_, rows_); ++r)
     for (int c = clamp((x0 - left_) / cell_, columns_); c <= clamp((x1 - left_) / cell_, columns_); ++c)
       for (int b : grid_[static_cast<size_t>(r) * static_cast<size_t>(columns_) + static_cast<size_t>(c)])
-        out.push_back(b);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+        if (std::exchange(put_[static_cast<size_t>(b)], turn_) != turn_) near_.push_back(b);
+  return near_;
 }
 
 bool WireRouter::free(float x0, float y0, float x1, float y1) const {
@@ -76,25 +90,28 @@ std::vector<Point> WireRouter::route(Point from, Point to) const {
 
 /// Dijkstra's search on the lines that run clear of the boxes around: length, and so much for a bend.
 std::vector<Point> WireRouter::search(Point from, Point to, float reach) const {
-  constexpr float kBend = 60;
   constexpr size_t kMostLines = 160;
   const Point a{from.x, from.y + kLead}, b{to.x, to.y - kLead};
   const float x0 = std::min(a.x, b.x) - reach, x1 = std::max(a.x, b.x) + reach, y0 = std::min(a.y, b.y) - reach,
               y1 = std::max(a.y, b.y) + reach;
-  std::vector<float> xs = {a.x, b.x}, ys = {a.y, b.y};
+  Lines xs{kMostLines}, ys{kMostLines};
   std::vector<Box> around;
+  xs.add(a.x), xs.add(b.x), ys.add(a.y), ys.add(b.y);
   for (int i : near(x0, y0, x1, y1)) {
     const Box& box = boxes_[static_cast<size_t>(i)];
     if (box.right() < x0 || box.x > x1 || box.bottom() < y0 || box.y > y1) continue;
     around.push_back(box);
-    xs.insert(xs.end(), {box.x - kClear, box.right() + kClear});
-    ys.insert(ys.end(), {box.y - kLead, box.bottom() + kLead});
+    if (!(xs.add(box.x - kClear) && xs.add(box.right() + kClear) && ys.add(box.y - kLead) &&
+          ys.add(box.bottom() + kLead)))
+      return {};
   }
-  for (auto* lines : {&xs, &ys}) {
-    std::sort(lines->begin(), lines->end());
-    lines->erase(std::unique(lines->begin(), lines->end()), lines->end());
-  }
-  if (xs.size() > kMostLines || ys.size() > kMostLines) return {};
+  return search(from, to, around, xs.all, ys.all);
+}
+
+std::vector<Point> WireRouter::search(Point from, Point to, const std::vector<Box>& around,
+                                      const std::vector<float>& xs, const std::vector<float>& ys) {
+  constexpr float kBend = 60;
+  const Point a{from.x, from.y + kLead}, b{to.x, to.y - kLead};
   const auto w = xs.size(), h = ys.size();
   // Which steps to the right and down are free.
   std::vector<char> right(w * h, 1), down(w * h, 1);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "views/shared/scene.h"
@@ -14,14 +15,20 @@ class WireRouter {
 
  private:
   bool free(float x0, float y0, float x1, float y1) const;
-  std::vector<int> near(float x0, float y0, float x1, float y1) const;
+  const std::vector<int>& near(float x0, float y0, float x1, float y1) const;
   std::vector<Point> search(Point from, Point to, float reach) const;
+  static std::vector<Point> search(Point from, Point to, const std::vector<Box>& around, const std::vector<float>& xs,
+                                   const std::vector<float>& ys);
 
   std::vector<Box> boxes_;
   float cell_ = 400;
   float left_ = 0, top_ = 0;
   int columns_ = 0, rows_ = 0;
   std::vector<std::vector<int>> grid_;  ///< boxes by cell of a coarse grid
+  // Of near(), which is asked thousands of times: its answer, and the turn in which a box was last put into one.
+  mutable std::vector<int> near_;
+  mutable std::vector<uint32_t> put_;
+  mutable uint32_t turn_ = 0;
 };
 
 }  // namespace tenon::views
