@@ -155,7 +155,13 @@ class Tones : public Dataset {
   Philox random_;
 };
 
-std::vector<Attr> found_of(const Reading& r) { return {{"rate", r.rate}, {"length", r.length}}; }
+/// What was left to the data.
+std::vector<Attr> found_of(const Reading& r, const AttrValues& v) {
+  std::vector<Attr> found;
+  if (v.integer("rate") == 0) found.push_back({"rate", r.rate});
+  if (v.integer("length") == 0) found.push_back({"length", r.length});
+  return found;
+}
 
 Split open_audio_folder(const Options& o, const AttrValues& v) {
   const auto reading = std::make_shared<Reading>(Reading{v.integer("rate"), v.integer("length")});
@@ -167,7 +173,7 @@ Split open_audio_folder(const Options& o, const AttrValues& v) {
     const SplitRule rule = split_rule(v);
     refuse_rule(rule, "what is generated");
     const Parts parts = split_rows(kTones, rule.share);
-    return {subset(all, parts.train), subset(all, parts.test), {}, found_of(*reading)};
+    return {subset(all, parts.train), subset(all, parts.test), {}, found_of(*reading, v)};
   }
   FileKind sounds{is_wav_name, "WAV", "sounds end in .wav", {1, reading->length}, {}, {}};
   sounds.read = [reading](const std::string& path, float* to) { read_sound(path, reading->rate, reading->length, to); };
@@ -177,7 +183,7 @@ Split open_audio_folder(const Options& o, const AttrValues& v) {
     input = {1, reading->length};
   };
   Split split = open_class_folders(o.dir, sounds, split_rule(v));
-  split.found = found_of(*reading);
+  split.found = found_of(*reading, v);
   return split;
 }
 

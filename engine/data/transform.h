@@ -63,8 +63,9 @@ bool register_transform(TransformDef def, Place place = Place::current());
 /// Sorted by name.
 const Registry<TransformDef>& transforms();
 
-/// The list in which transforms of sounds that were not told their rate have that of the split. What was told of sounds
-/// that are otherwise is remarked.
+/// The list in which transforms of sounds that were not told their rate have that of the split, where that was left to
+/// the data: a recipe that says a rate means what it always meant. What was told of sounds that are otherwise is
+/// remarked.
 std::string with_rate(const std::string& list, const Split& split, std::vector<Remark>* remarks = nullptr);
 
 /// The split with a list of transforms behind it: "random_crop padding=4; flip". Throws Error (usage) for what there is

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "engine/data/transform.h"
 #include "engine/nn/loss.h"
 #include "engine/train/open_data.h"
 
@@ -78,6 +79,7 @@ OwnData with_own_data(const Recipe& recipe, const std::string& path,
   for (const auto& [key, text] : settings) own.recipe.set(key, text);
   for (const auto& [key, text] : settings) own.recipe.check_used(key);
   own.split = settings.empty() ? open_as_told_or_plainly(own.recipe) : open_data(own.recipe);
+  own.recipe.set("data.transforms", data::with_rate(own.recipe.text("data.transforms"), own.split));
   for (const Attr& a : own.split.found) own.recipe.set_value("data." + a.name, a.value);
   suit_to_data(own.recipe, *own.split.train);
   return own;

@@ -166,6 +166,10 @@ TEST(LogMel, TheRateIsThatOfTheData) {
   const auto remarks = open_dataset("audio-folder", {.dir = dir.str(), .transforms = "log_mel rate=16000"}).remarks;
   EXPECT_SAYS(lines_of(remarks), "log_mel takes the sounds for 16000 samples a second, and they have 8000");
   EXPECT_EQ(with_rate("log_mel", open_dataset("shapes", {})), "log_mel") << "what has no rate is left as it is";
+  // A run that was told the rate of its sounds sees with log_mel what it saw before transforms asked the data.
+  Options told{.dir = dir.str()};
+  told.attrs = {{"rate", int64_t{8000}}};
+  EXPECT_EQ(with_rate("log_mel", open_dataset("audio-folder", told)), "log_mel");
 }
 
 TEST(LogMel, ATonesBandGrowsWithItsPitch) {

@@ -43,6 +43,17 @@ TEST(OwnData, EveryKindOfFilesIsRecognised) {
   EXPECT_GE(kinds, 8);
 }
 
+TEST(OwnData, SoundsAreTakenAtTheRateThatTheyHave) {
+  Folder dir;
+  testing_data::make_files("audio-folder", dir);
+  const OwnData own = with_own_data(template_recipe("sounds"), dir.str());
+  EXPECT_EQ(own.recipe.integer("data.rate"), 8000);
+  EXPECT_NE(own.recipe.text("data.transforms").find("log_mel rate=8000"), std::string::npos)
+      << own.recipe.text("data.transforms");
+  const OwnData again = with_own_data(own.recipe, dir.str());
+  EXPECT_EQ(again.recipe.text("data.transforms"), own.recipe.text("data.transforms"));
+}
+
 TEST(OwnData, ATableIsOneByItsEndingOrByWhatItHolds) {
   Folder dir;
   write(dir.file("t.csv"), "one\ntwo\n");
