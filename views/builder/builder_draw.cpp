@@ -247,7 +247,9 @@ void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& 
     scene.text({x, b.y, name_w, b.h}, name, bad ? Ink::bad_text : l.off ? Ink::secondary : Ink::text, Face::small);
     const bool hot = heat_.shown() && heat_of(c) > 0;
     const std::string what = l.off ? tr("off") : hot ? heat_.text(heat_of(c)) : l.type;
-    if ((zoom_ >= kTypesZoom || hot || l.off) && text_width(what, Face::small) + 10 < w - name_w)
+    constexpr size_t kFew = 300;  // so many words more are no burden
+    const bool roomy = zoom_ >= kTypesZoom || layout_.picture().cells.size() < kFew;
+    if ((roomy || hot || l.off) && text_width(what, Face::small) + 10 < w - name_w)
       scene.text({x + name_w + 8, b.y, w - name_w - 8, b.h}, what, hot ? Ink::text : Ink::secondary, Face::small,
                  Align::right);
   }
