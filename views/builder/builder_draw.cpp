@@ -412,7 +412,7 @@ void BuilderModel::draw_gesture(Scene& scene) const {
 }
 
 void BuilderModel::draw_status(Scene& scene) const {
-  auto wrong = errors();
+  const std::vector<std::string>& wrong = errors();
   std::string total = tr("{} layers · {} parameters · {} forward · activations {} at batch {}", spec_.layers.size(),
                          format_count(static_cast<double>(parameters())), format_flops(flops()),
                          format_bytes(static_cast<double>(output_bytes())), batch_);

@@ -45,17 +45,27 @@ void BuilderModel::take(const ModelSpec& next, bool anew) {
   }
   layout_.show(spec_, anew);
   examine_now();
-  count_errors();
+  sum_up();
   if (!words_.empty()) search(words_);
 }
 
-void BuilderModel::count_errors() {
+/// What the reports say of the whole, and of what lies within each scope.
+void BuilderModel::sum_up() {
   warm_up();
+  totals_ = {};
+  for (const auto& [name, r] : reports_) {
+    totals_.parameters += r.parameters;
+    totals_.output_bytes += r.output_bytes;
+    totals_.flops += r.flops;
+  }
+  errors_.clear();
+  if (const LayerReport* r = report(""); r && !r->error.empty()) errors_.push_back(r->error);  // of no layers at all
   bad_.assign(spec_.layers.size(), 0);
   errors_below_.assign(layout_.tree().nodes().size(), 0);
   for (size_t i = 0; i < spec_.layers.size(); ++i) {
     const LayerReport* r = report(spec_.layers[i].name);
     bad_[i] = r && !r->error.empty();
+    if (bad_[i]) errors_.push_back(spec_.layers[i].name + ": " + r->error);
     for (int n = layout_.tree().leaf_of(static_cast<int>(i)); bad_[i] && n >= 0; n = layout_.tree().at(n).parent)
       ++errors_below_[static_cast<size_t>(n)];
   }
@@ -69,7 +79,7 @@ int BuilderModel::index_of(const std::string& layer) const {
 void BuilderModel::set_batch(int64_t batch) {
   batch_ = std::max<int64_t>(batch, 1);
   examine_now();
-  count_errors();
+  sum_up();
   changed();
 }
 
@@ -104,28 +114,6 @@ void BuilderModel::examine_now() {
 const LayerReport* BuilderModel::report(const std::string& layer) const {
   auto at = reports_.find(layer);
   return at == reports_.end() ? nullptr : &at->second;
-}
-int64_t BuilderModel::parameters() const {
-  int64_t n = 0;
-  for (const auto& [name, r] : reports_) n += r.parameters;
-  return n;
-}
-double BuilderModel::flops() const {
-  double n = 0;
-  for (const auto& [name, r] : reports_) n += r.flops;
-  return n;
-}
-int64_t BuilderModel::output_bytes() const {
-  int64_t n = 0;
-  for (const auto& [name, r] : reports_) n += r.output_bytes;
-  return n;
-}
-std::vector<std::string> BuilderModel::errors() const {
-  std::vector<std::string> out;
-  if (const LayerReport* r = report(""); r && !r->error.empty()) out.push_back(r->error);  // of a model without layers
-  for (const LayerSpec& l : spec_.layers)
-    if (const LayerReport* r = report(l.name); r && !r->error.empty()) out.push_back(l.name + ": " + r->error);
-  return out;
 }
 
 bool BuilderModel::refuse(const std::string& why) {

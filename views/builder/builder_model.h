@@ -40,10 +40,10 @@ class BuilderModel : public StepModel {
   const HeatMap& heat() const { return heat_; }
   /// Of each layer what it holds at the highest moment of a step, for Heat::memory; worked out by who knows the recipe.
   void set_layer_memory(std::map<std::string, int64_t> bytes);
-  int64_t parameters() const;
-  double flops() const;
-  int64_t output_bytes() const;
-  std::vector<std::string> errors() const;  ///< "conv1: ..." in the order of the layers
+  int64_t parameters() const { return totals_.parameters; }
+  double flops() const { return totals_.flops; }
+  int64_t output_bytes() const { return totals_.output_bytes; }
+  const std::vector<std::string>& errors() const { return errors_; }  ///< "conv1: ..." in the order of the layers
 
   // Edits. Each returns false (and changes nothing) where it makes no sense; why() says why.
   bool add_layer(const std::string& type, double x, double y);
@@ -177,7 +177,7 @@ class BuilderModel : public StepModel {
   void take(const ModelSpec& next, bool anew);
   bool refuse(const std::string& why);
   void examine_now();
-  void count_errors();
+  void sum_up();
   int index_of(const std::string& layer) const;
   bool reaches(const std::string& from, const std::string& to) const;
   void select_names(std::set<std::string> names, const std::string& primary);
@@ -247,6 +247,13 @@ class BuilderModel : public StepModel {
   Links links_;
   int64_t batch_ = 1;
   std::map<std::string, LayerReport> reports_;
+  // Of the reports, which are asked for in every frame and by every command.
+  struct Totals {
+    int64_t parameters = 0, output_bytes = 0;
+    double flops = 0;
+  };
+  Totals totals_;
+  std::vector<std::string> errors_;
   std::vector<char> bad_;          ///< by layer: it has an error
   std::vector<int> errors_below_;  ///< by node of the tree of scopes
   std::string frozen_;             ///< patterns of names
