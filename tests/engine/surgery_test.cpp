@@ -13,7 +13,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/train/surgery.h"
 #include "tests/engine/files.h"
-#include "tests/engine/sessions.h"
+#include "tests/engine/surgery_pair.h"
 #include "tests/messages.h"
 
 namespace tenon::surgery_tests {
@@ -57,33 +57,10 @@ ModelSpec image(I width = 6) {
   return c.done();
 }
 
-/// A parent after so many steps, and the session of another model that goes on from there.
-struct Pair {
+struct Pair : SurgeryPair {
   Recipe told;
-  std::unique_ptr<TrainingSession> parent, child;
-  Rows rows;
-
-  Pair(const ModelSpec& before, const ModelSpec& after, const Settings& set = {}, I steps = 12)
-      : told(recipe(set)), parent(std::make_unique<TrainingSession>(before, told)) {
-    run(*parent, steps);
-    child = std::make_unique<TrainingSession>(after, told);
-    rows = child->branch(parent->save(), told, before);
-  }
-  const SurgeryRow& row(const std::string& tensor) const {
-    const auto at = std::find_if(rows.begin(), rows.end(), [&](const SurgeryRow& r) { return r.tensor == tensor; });
-    if (at == rows.end()) throw Error("no row " + tensor);
-    return *at;
-  }
-  /// In eval mode, and of the next step as it trains.
-  void expect_same_function(double within = 1e-6) {
-    const double was = parent->loss_ahead(), is = child->loss_ahead();
-    EXPECT_NEAR(is, was, within * std::max(1.0, std::abs(was)));
-    EXPECT_EQ(child->steps_done(), parent->steps_done());
-    const StepResult a = parent->step(), b = child->step();
-    EXPECT_NEAR(b.loss, a.loss, within * std::max(1.0, std::abs(a.loss)));
-    EXPECT_EQ(b.rows, a.rows);
-    EXPECT_EQ(b.step, a.step);
-    EXPECT_GT(a.loss, 0);
+  Pair(const ModelSpec& before, const ModelSpec& after, const Settings& set = {}, I steps = 12) : told(recipe(set)) {
+    begin(before, after, told, steps);
   }
 };
 

@@ -7,7 +7,7 @@
 #include "engine/model/layer_sizes.h"
 #include "engine/train/surgery.h"
 #include "tests/engine/files.h"
-#include "tests/engine/sessions.h"
+#include "tests/engine/surgery_pair.h"
 #include "tests/messages.h"
 
 namespace tenon::surgery_width_tests {
@@ -21,11 +21,9 @@ using Deed = SurgeryRow::Deed;
 using Ints = std::vector<I>;
 
 /// A parent that trained on letters, and the session of another model that goes on from there.
-struct SurgeryOfWidths : ::testing::Test {
+struct SurgeryOfWidths : ::testing::Test, SurgeryPair {
   testing_files::Folder folder;
   Settings set;
-  std::unique_ptr<TrainingSession> parent, child;
-  std::vector<SurgeryRow> rows;
 
   void SetUp() override {
     std::string letters;
@@ -36,26 +34,10 @@ struct SurgeryOfWidths : ::testing::Test {
            {"data.batch_size", "8"},     {"optimizer.lr", "0.01"},
            {"optimizer.type", "adamw"}};
   }
-  void operate(const ModelSpec& before, const ModelSpec& after) {
-    const Recipe told = with(spirals({}), set);
-    parent = std::make_unique<TrainingSession>(before, told);
-    run(*parent, 5);
-    child = std::make_unique<TrainingSession>(after, told);
-    rows = child->branch(parent->save(), told, before);
-  }
-  const SurgeryRow& row(const std::string& tensor) const {
-    const auto at = std::find_if(rows.begin(), rows.end(), [&](const SurgeryRow& r) { return r.tensor == tensor; });
-    if (at == rows.end()) throw Error("no row " + tensor);
-    return *at;
-  }
-  /// In evaluation and of the step as it trains; then it goes on, finite.
+  void operate(const ModelSpec& before, const ModelSpec& after) { begin(before, after, with(spirals({}), set), 5); }
+  /// ... and then it goes on, finite.
   void expect_same_function() {
-    const double was = parent->loss_ahead(), is = child->loss_ahead();
-    EXPECT_NEAR(is, was, 1e-6 * std::max(1.0, was));
-    const StepResult a = parent->step(), b = child->step();
-    EXPECT_NEAR(b.loss, a.loss, 1e-6 * std::max(1.0, a.loss));
-    EXPECT_EQ(a.step, b.step);
-    EXPECT_GT(a.loss, 0);
+    SurgeryPair::expect_same_function();
     run(*child, 3);
     EXPECT_TRUE(std::isfinite(child->loss_ahead()));
   }
