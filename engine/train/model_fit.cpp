@@ -292,4 +292,36 @@ std::vector<Mend> mends_of(const ModelSpec& model, const std::string& layer) {
   return model.find(layer) ? LayerMender(model, layer).result() : std::vector<Mend>();
 }
 
+std::optional<Mend> mend_of_edit(const ModelSpec& before, const ModelSpec& after) {
+  if (before.layers.size() != after.layers.size() || before.wires != after.wires) return {};
+  const LayerSpec *was = nullptr, *is = nullptr;
+  for (const LayerSpec& l : after.layers) {
+    const LayerSpec* old = before.find(l.name);
+    if (!old) return {};
+    if (*old == l) continue;
+    if (is) return {};
+    was = old, is = &l;
+  }
+  const char* attr = is ? channels_attr(*is) : "";
+  const AttrValue *from = is ? was->find(attr) : nullptr, *to = is ? is->find(attr) : nullptr;
+  if (!from || !to || *from == *to || !std::holds_alternative<int64_t>(*to)) return {};
+  LayerSpec no_more = *was;
+  set_anyway(no_more, attr, *to);
+  if (!(no_more == *is)) return {};
+  Mend mend;
+  try {
+    mend.model = with_channels(before, is->name, std::get<int64_t>(*to));
+  } catch (const Error&) {  // heads that do not divide it, a model that was no whole one
+    return {};
+  }
+  const auto others = std::count_if(mend.model.layers.begin(), mend.model.layers.end(), [&](const LayerSpec& l) {
+    return l.name != is->name && !(*before.find(l.name) == l);
+  });
+  const auto fits = [](const LayerReport& r) { return r.error.empty(); };
+  if (others == 0 || !std::ranges::all_of(examine(mend.model, 2), fits)) return {};
+  mend.words = fmt::format("{}.{} {} → {}, and {} layer{} that go{} with it", is->name, attr, attr_text(*from),
+                           attr_text(*to), others, others == 1 ? "" : "s", others == 1 ? "es" : "");
+  return mend;
+}
+
 }  // namespace tenon

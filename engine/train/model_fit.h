@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,9 @@ struct Mend {
 /// as many channels on all its inputs, padding, a Flatten in front. None brings another error about; empty where the
 /// layer fits, and where nothing that is known makes it.
 std::vector<Mend> mends_of(const ModelSpec& model, const std::string& layer);
+/// Where an edit gave one layer another number of channels and no more: the same with all that has to go with it
+/// (with_channels()), such as the other layers of a residual stream. Nothing where there is no such edit, where nothing
+/// goes with it, and where a layer of that model would not fit.
+std::optional<Mend> mend_of_edit(const ModelSpec& before, const ModelSpec& after);
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/model/examine.h"
+#include "engine/model/layer_sizes.h"
 #include "engine/spec/chain.h"
 #include "engine/templates/templates.h"
 #include "engine/train/model_fit.h"
@@ -165,6 +166,23 @@ TEST(Mends, WhatIsAddedUpGetsAsManyChannels) {
   expect_whole(mends);
   EXPECT_TRUE(mends_of(model, "a").empty()) << "it fits";
   EXPECT_TRUE(mends_of(model, "nothing").empty());
+}
+
+TEST(Mends, AWidthIsTakenToAllThatGoWithIt) {
+  const ModelSpec before = find_template("byte-gpt").model;
+  const LayerSpec* embed = &*std::find_if(before.layers.begin(), before.layers.end(),
+                                          [](const LayerSpec& l) { return l.type == "Embedding"; });
+  ModelSpec after = before;
+  set_anyway(*after.find(embed->name), "embedding_dim", I{256});
+  const std::optional<Mend> mend = mend_of_edit(before, after);
+  ASSERT_TRUE(mend);
+  EXPECT_EQ(mend->words.find(embed->name + ".embedding_dim 128 → 256, and "), 0u) << mend->words;
+  expect_whole({*mend});
+  EXPECT_FALSE(mend_of_edit(before, before));
+  set_anyway(*after.find(embed->name), "embedding_dim", I{130});
+  EXPECT_FALSE(mend_of_edit(before, after)) << "heads do not divide it";
+  after.layers.pop_back();
+  EXPECT_FALSE(mend_of_edit(before, after)) << "another edit";
 }
 
 TEST(Mends, SizesHeadsAndPaddingAreMadeToFit) {

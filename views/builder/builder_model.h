@@ -100,6 +100,8 @@ class BuilderModel : public StepModel {
   bool duplicate_selected();
 
   bool can_undo() const { return done_ > 0; }
+  /// The model as it was before the last edit; null where there was none.
+  const ModelSpec* before_last_edit() const { return can_undo() ? &edits_[done_ - 1].before : nullptr; }
   bool can_redo() const { return done_ < edits_.size(); }
   std::string undo_text() const { return can_undo() ? edits_[done_ - 1].text : ""; }
   std::string redo_text() const { return can_redo() ? edits_[done_].text : ""; }

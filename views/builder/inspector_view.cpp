@@ -86,7 +86,9 @@ void InspectorView::add_mends() {
   form_->addRow(fault);
   constexpr size_t kMost = 2000;  // each edit is tried, on the hand's time
   if (builder_.spec().layers.size() > kMost) return;
-  const std::vector<Mend> mends = mends_of(builder_.spec(), layer_);
+  std::vector<Mend> mends = mends_of(builder_.spec(), layer_);
+  if (const ModelSpec* before = builder_.before_last_edit())
+    if (std::optional<Mend> whole = mend_of_edit(*before, builder_.spec())) mends.insert(mends.begin(), *whole);
   for (size_t i = 0; i < mends.size(); ++i) {
     auto* button = new QPushButton(QString::fromStdString(mends[i].words), this);
     button->setObjectName(QString("builder.mend.%1").arg(i));

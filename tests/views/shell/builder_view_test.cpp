@@ -261,6 +261,30 @@ TEST_F(BuilderByHand, what_a_field_refuses_it_says_and_an_undo_takes_back) {
   EXPECT_EQ(name->text(), "layers.2");
 }
 
+TEST_F(BuilderByHand, a_width_is_taken_to_the_whole_residual_stream_by_one_click) {
+  open_template("byte-gpt");
+  const std::string embed =
+      std::find_if(model().spec().layers.begin(), model().spec().layers.end(), [](const LayerSpec& l) {
+        return l.type == "Embedding";
+      })->name;
+  ASSERT_TRUE(model().set_attr(embed, "embedding_dim", int64_t{256}));
+  settle();
+  ASSERT_FALSE(model().errors().empty());
+  const std::string faulty = model().errors()[0].substr(0, model().errors()[0].find(':'));
+  model().choose(faulty);
+  settle();
+  auto* mend = window_->findChild<QPushButton*>("builder.mend.0");
+  ASSERT_NE(mend, nullptr) << faulty;
+  EXPECT_TRUE(mend->text().contains("layers that go with it")) << mend->text().toStdString();
+  ASSERT_TRUE(mend->isVisible());
+  QTest::mouseClick(mend, Qt::LeftButton);
+  settle();
+  EXPECT_TRUE(model().errors().empty());
+  window_->commands().run("edit.undo");
+  settle();
+  EXPECT_FALSE(model().errors().empty());
+}
+
 TEST_F(BuilderByHand, a_layer_that_does_not_fit_has_the_edit_that_mends_it_as_a_button) {
   open_template("byte-gpt");
   ASSERT_TRUE(model().set_attr("blocks.0.attention", "num_heads", int64_t{5}));
