@@ -321,9 +321,10 @@ TEST_F(BuilderByHand, choices_are_lists_and_every_field_is_in_sight) {
   auto* form = window_->findChild<QWidget*>("inspector");
   const auto* port = form->parentWidget()->parentWidget();  // the viewport that the page scrolls in
   for (const QWidget* field : form->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
-    if (field->isVisible())
+    if (field->isVisible()) {
       EXPECT_LE(field->mapTo(port, QPoint(field->width(), 0)).x(), port->width())
           << field->objectName().toStdString() << " is cut, and with it the arrow of a list";
+    }
 }
 
 TEST_F(BuilderByHand, a_model_without_layers_cannot_be_trained) {
