@@ -7,6 +7,7 @@
 
 #include "engine/train/class_balance.h"
 #include "engine/train/model_fit.h"
+#include "engine/train/open_data.h"
 #include "projects/checks/check.h"
 
 namespace tenon::projects {
@@ -76,7 +77,8 @@ std::vector<Complaint> scale(Checked& c) {
 
 /// A label beyond the outputs, samples of another size, words that an Embedding does not have.
 std::vector<Complaint> data_and_model(Checked& c) {
-  const ModelFit fit = fit_model(c.model(), c.recipe(), *c.split().train);
+  const data::Split as_trained = open_data(c.recipe());  // with its transforms: they may give another shape
+  const ModelFit fit = fit_model(c.model(), c.recipe(), *as_trained.train);
   // More outputs than classes train all the same.
   const auto fewer_outputs = [](const ModelFit::Change& change) {
     return change.attr.starts_with("out_") && std::atoll(change.from.c_str()) > std::atoll(change.to.c_str());
