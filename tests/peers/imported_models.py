@@ -10,7 +10,6 @@ import warnings
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 warnings.filterwarnings("ignore")
 
@@ -85,22 +84,24 @@ def of_transformers(name):
     return Hidden(model), x
 
 
-class Kinks(TorchDispatchMode):
+def kinks():
     """How near values come to where an activation's slope jumps, beside the mean of their tensor."""
+    from torch.utils._python_dispatch import TorchDispatchMode  # an old PyTorch need not have it to be told of the rest
 
     aten = torch.ops.aten
     places = {aten.relu: (0,), aten.relu_: (0,), aten.hardtanh: (0, 6), aten.hardtanh_: (0, 6),
               aten.hardswish: (-3, 3), aten.hardswish_: (-3, 3), aten.hardsigmoid: (-3, 3), aten.hardsigmoid_: (-3, 3)}
 
-    def __init__(self):
-        super().__init__()
-        self.nearest = 1.0
+    class Kinks(TorchDispatchMode):
+        nearest = 1.0
 
-    def __torch_dispatch__(self, function, types, args=(), named=None):
-        for place in self.places.get(function.overloadpacket, ()):
-            near = (args[0] - place).abs().min() / args[0].abs().mean()
-            self.nearest = min(self.nearest, near.item())
-        return function(*args, **(named or {}))
+        def __torch_dispatch__(self, function, types, args=(), named=None):
+            for place in places.get(function.overloadpacket, ()):
+                near = (args[0] - place).abs().min() / args[0].abs().mean()
+                self.nearest = min(self.nearest, near.item())
+            return function(*args, **(named or {}))
+
+    return Kinks()
 
 
 def clear_of_kinks(module, x):
@@ -108,10 +109,10 @@ def clear_of_kinks(module, x):
     two millions in a resnet101, changes gradients by some percent: PyTorch's own of 32 and of 64 bits differ so."""
     best, margin = x, 0
     for _ in range(12 if x.is_floating_point() else 0):
-        with torch.no_grad(), Kinks() as kinks:
+        with torch.no_grad(), kinks() as seen:
             module(x)
-        if kinks.nearest > margin:
-            best, margin = x, kinks.nearest
+        if seen.nearest > margin:
+            best, margin = x, seen.nearest
         if margin > 2e-6:
             break
         x = torch.randn_like(x)
