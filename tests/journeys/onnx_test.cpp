@@ -290,8 +290,8 @@ of = lambda *size: random.normal(0, 0.2, size).astype("float32")
 weights = {"w": of(ways, 3 * hidden, features), "r": of(ways, 3 * hidden, hidden), "b": of(ways, 6 * hidden)}
 tensor = lambda name, *size: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size)
 graph = helper.make_graph(
-    [helper.make_node("GRU", ["x", "w", "r", "b"], ["y"], hidden_size=hidden, direction=way, linear_before_reset=0)], "g",
-    [tensor("x", steps, batch, features)], [tensor("y", steps, ways, batch, hidden)],
+    [helper.make_node("GRU", ["x", "w", "r", "b"], ["y"], hidden_size=hidden, direction=way, linear_before_reset=0)],
+    "g", [tensor("x", steps, batch, features)], [tensor("y", steps, ways, batch, hidden)],
     [numpy_helper.from_array(v, k) for k, v in weights.items()])
 model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 model.ir_version = 9
