@@ -84,8 +84,9 @@ struct DiceSource {
   I below(I n) { return static_cast<I>(engine() % static_cast<uint32_t>(n)); }
 };
 
+// With the cells and labels below two hundred values that are NaN or infinite.
 TEST(Sources, AValueThatIsNotFiniteIsNamedWithItsRow) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     DiceSource dice{std::mt19937(seed)};
     Folder dir;
@@ -123,7 +124,7 @@ TEST(Sources, AValueThatIsNotFiniteIsNamedWithItsRow) {
 }
 
 TEST(Sources, ACellThatIsNotFiniteIsNamedWithItsLine) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 80; ++seed) {
     SCOPED_TRACE(seed);
     DiceSource dice{std::mt19937(seed)};
     Folder dir;

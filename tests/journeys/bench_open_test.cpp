@@ -12,10 +12,10 @@ namespace {
 
 const std::string kBin = std::string(TENON_BINARY_DIR) + "/bin/";
 
-std::map<std::string, double> figures(const Outcome& o) {
+std::map<std::string, double> figures(const Outcome& o, const char* workload = "open") {
   std::map<std::string, double> found;
   for (const auto& j : o.json()) {
-    EXPECT_EQ(j.at("workload"), "open");
+    EXPECT_EQ(j.at("workload"), workload);
     found[j.at("metric")] = j.at("value");
   }
   return found;
@@ -24,10 +24,14 @@ std::map<std::string, double> figures(const Outcome& o) {
 class BenchOpen : public ::testing::Test {
  protected:
   /// Under a display of its own.
-  Outcome measure(const std::string& file) {
-    return run({"xvfb-run", "-a", "-n", "220", "-s", "-screen 0 1600x1000x24", kBin + "tenon", "bench", "open", file,
-                "--json"});
+  static Outcome measure_window(const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"xvfb-run",     "-a",   "-n", "220", "-s", "-screen 0 1600x1000x24",
+                                    kBin + "tenon", "bench"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.push_back("--json");
+    return run(all);
   }
+  static Outcome measure(const std::string& file) { return measure_window({"open", file}); }
   void make(const std::vector<std::string>& words) {
     std::vector<std::string> all = words;
     all[0] = kBin + all[0];
@@ -75,6 +79,22 @@ TEST_F(BenchOpen, a_graph_is_unfolded_and_flown_through) {
   if (o.status == 0) {
     EXPECT_GT(figures(o)["unfold"], 0);
   }
+}
+
+TEST_F(BenchOpen, a_deep_model_is_worked_with_in_the_builder) {
+  const Outcome o = measure_window({"builder", "--layers", "120"});
+  if (o.status == 127 || o.err.find("was not measured") != std::string::npos)
+    GTEST_SKIP() << "no window, or no virtual display: " << o.err;
+  ASSERT_EQ(o.status, 0) << o.err;
+  auto found = figures(o, "builder");
+  EXPECT_GE(found["layers"], 120);
+  for (const char* wait : {"open", "unfold", "arrange"}) EXPECT_GT(found[wait], 0) << wait;
+  for (const char* state : {"folded", "unfolded"})
+    for (const char* hand : {"zoom", "pan", "hover", "click", "band", "drag"}) {
+      const std::string frame = std::string("frame_") + state + "_" + hand;
+      EXPECT_GT(found[frame], 0) << frame;
+      EXPECT_GE(found[frame + "_worst"], found[frame]) << frame;
+    }
 }
 
 TEST_F(BenchOpen, it_wants_a_file_that_is_no_project) {

@@ -1,5 +1,5 @@
-# Architectures of torchvision, timm and transformers with random weights, exported to ONNX, and what gradients a step of
-# theirs has: in f32, and in f64 for what rounding is. Nothing is fetched.
+# Architectures of torchvision, timm and transformers with random weights, exported to ONNX, and what gradients a step
+# of theirs has: in f32, and in f64 for what rounding is. Nothing is fetched.
 import copy
 import importlib
 import json
@@ -28,7 +28,8 @@ def of_torchvision(name):
 
 
 # What these need beside a number of classes to take an image of 64 x 64.
-of_that_size = {"vit_tiny_patch16_224", "deit_tiny_patch16_224", "mixer_s32_224", "resmlp_12_224", "xcit_nano_12_p16_224"}
+of_that_size = {"vit_tiny_patch16_224", "deit_tiny_patch16_224", "mixer_s32_224", "resmlp_12_224",
+                "xcit_nano_12_p16_224"}
 
 
 def of_timm(name):
@@ -122,7 +123,7 @@ def clear_of_kinks(module, x):
 def gradients(module, x, weights):
     y = module(x)
     (y * weights).mean().backward()  # of the squares the last norm of a model would leave no gradient
-    return y.detach(), {key: parameter.grad for key, parameter in module.named_parameters() if parameter.grad is not None}
+    return y.detach(), {key: p.grad for key, p in module.named_parameters() if p.grad is not None}
 
 
 given, result = json.load(sys.stdin), {}
