@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace tenon::data {
 namespace {

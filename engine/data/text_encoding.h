@@ -9,8 +9,6 @@ enum class Encoding : uint8_t { utf8, latin1, utf16 };
 /// "UTF-8", "Latin-1", "UTF-16".
 const char* name(Encoding e);
 
-/// Whether bytes are well-formed UTF-8 (RFC 3629); `bad` is the place of the first that is not.
-bool is_utf8(std::string_view bytes, size_t& bad);
 /// UTF-16 where the text begins with its byte order mark, UTF-8 where it is that, else Latin-1.
 Encoding find_encoding(std::string_view bytes);
 /// The text as UTF-8, without a byte order mark. What no character stands for becomes U+FFFD. A UTF-16 text without a

@@ -349,6 +349,22 @@ TEST(OnnxImport, text_of_an_operator_reads_back_and_never_harms) {
 
 // Every operator that may be a layer works its sizes out without values: with odd inputs it is refused, and reads no
 // memory that is not there.
+TEST(OnnxImport, names_and_texts_that_no_project_can_hold_are_refused) {
+  const std::string bad = "\xff\xfe";
+  Written name({4}), value({4}), attribute({4});
+  name.put("y", "Relu", {"x"}, {}, bad);
+  value.put(bad, "Relu", {"x"}).put("y", "Relu", {bad});
+  attribute.put("y", "Elu", {"x"}, {{"alpha", 1.0}, {"why", bad}});
+  for (Written* w : {&name, &value, &attribute}) {
+    try {
+      import_model(w->out("y"), "bad");
+      ADD_FAILURE() << "it is taken";
+    } catch (const OnnxUnsupported& e) {
+      EXPECT_NE(std::string(e.what()).find("not UTF-8"), std::string::npos) << e.what();
+    }
+  }
+}
+
 TEST(OnnxImport, layers_of_operators_are_tried_without_values) {
   int fit = 0, refused = 0;
   for (const char* op : {"Add",

@@ -1,0 +1,14 @@
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace tenon {
+
+/// Whether bytes are well-formed UTF-8 (RFC 3629); `bad` is the place of the first that is not.
+bool is_utf8(std::string_view bytes, size_t& bad);
+inline bool is_utf8(std::string_view bytes) {
+  size_t bad = 0;
+  return is_utf8(bytes, bad);
+}
+
+}  // namespace tenon
