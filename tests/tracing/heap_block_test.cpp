@@ -2,10 +2,13 @@
 #include "tracing/record/heap_block.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/autograd/autograd.h"
 #include "engine/ops/pointwise.h"
@@ -41,6 +44,18 @@ TEST_F(HeapBlocks, tensors_their_history_and_nodes_are_known_for_what_they_are) 
   const HeapBlock node = in(image, autograd_meta(b)->fn.get());
   ASSERT_NE(node.node(), nullptr);
   EXPECT_EQ(node.node()->op, autograd_meta(b)->fn->op);
+}
+
+TEST_F(HeapBlocks, the_least_block_of_a_header_is_known_whatever_the_first_one_got) {
+  std::vector<Tensor> many;
+  size_t least = SIZE_MAX;
+  for (int i = 0; i < 1000; ++i) {
+    many.push_back(empty({1}));
+    const size_t size = malloc_usable_size(many.back().impl());
+    least = std::min(least, size);
+    EXPECT_LE(size, tensor_header_bytes() + kLeftOverBytes);
+  }
+  EXPECT_EQ(least, tensor_header_bytes());
 }
 
 TEST_F(HeapBlocks, numbers_of_tensors_and_other_things_are_no_tensors) {
