@@ -15,14 +15,15 @@ int sum(const std::vector<int>& widths) { return std::accumulate(widths.begin(),
 TEST(ColumnWidths, NothingIsCutWhereThereIsRoom) {
   const std::vector<ColumnNeed> needs{{50, 40, true}, {120, 60, false}, {90, 60, false}, {70, 40, true}};
   EXPECT_EQ(column_widths(needs, 330), (std::vector<int>{50, 120, 90, 70}));
-  EXPECT_EQ(column_widths(needs, 780), (std::vector<int>{50, 570, 90, 70})) << "the first words take what is left";
+  EXPECT_EQ(column_widths(needs, 660), (std::vector<int>{100, 240, 180, 140})) << "each gets its part of what is left";
+  EXPECT_EQ(column_widths({{0, 0, false}, {0, 0, true}}, 30), (std::vector<int>{30, 0}));
 }
 
 TEST(ColumnWidths, VeryLongWordsTakeWhatIsLeftBeforeTheFirstOnes) {
   const std::vector<ColumnNeed> needs{{120, 60, false, 120}, {70, 40, true}, {200, 60, false, 500}};
   EXPECT_EQ(column_widths(needs, 390), (std::vector<int>{120, 70, 200}));
   EXPECT_EQ(column_widths(needs, 590), (std::vector<int>{120, 70, 400}));
-  EXPECT_EQ(column_widths(needs, 800), (std::vector<int>{230, 70, 500}));
+  EXPECT_EQ(column_widths(needs, 1380), (std::vector<int>{240, 140, 1000}));
 }
 
 TEST(ColumnWidths, WordsOfTheLastColumnsAreCutFirstAndNumbersNever) {

@@ -1,6 +1,7 @@
 #include "views/shared/column_widths.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 namespace tenon::views {
@@ -28,9 +29,16 @@ std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room) {
     widths[i] += more;
     over += more;
   }
-  if (over < 0) {
-    const auto words = std::find_if(needs.begin(), needs.end(), [](const ColumnNeed& n) { return !n.number; });
-    if (words != needs.end()) widths[static_cast<size_t>(words - needs.begin())] -= over;
+  if (over < 0 && std::any_of(needs.begin(), needs.end(), [](const ColumnNeed& n) { return !n.number; })) {
+    // To each its part of what is left and of the columns that are left, so that all of it is given.
+    int left = -over, of = room - left;
+    for (int& w : widths) {
+      const auto more = of > 0 ? static_cast<int>(int64_t{left} * w / of) : 0;
+      of -= w;
+      w += more;
+      left -= more;
+    }
+    widths.front() += left;
   }
   return widths;
 }

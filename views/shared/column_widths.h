@@ -13,7 +13,8 @@ struct ColumnNeed {
 
 /// Widths for a table that has `room` pixels. Where they do not suffice words are cut: long ones to one width, then
 /// short ones ("by name"), of which a cut leaves nothing, those of the last columns first; where even that does not
-/// suffice the table scrolls. What is left goes to words that are very long, then to the first column of words.
+/// suffice the table scrolls. What is left goes to words that are very long, then to all columns in proportion, so that
+/// no row has one wide gap to be read across; a table of numbers alone stays as it is.
 std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room);
 
 }  // namespace tenon::views
