@@ -36,4 +36,13 @@ bool is_utf8(std::string_view s, size_t& bad) {
   return true;
 }
 
+std::string as_utf8(std::string_view bytes) {
+  std::string text;
+  for (size_t bad = 0; !is_utf8(bytes, bad); bytes.remove_prefix(bad + 1)) {
+    text += bytes.substr(0, bad);
+    text += "\xEF\xBF\xBD";
+  }
+  return text += bytes;
+}
+
 }  // namespace tenon

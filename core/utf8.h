@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace tenon {
@@ -10,5 +11,8 @@ inline bool is_utf8(std::string_view bytes) {
   size_t bad = 0;
   return is_utf8(bytes, bad);
 }
+
+/// Text that people read: a byte that belongs to no character becomes U+FFFD.
+std::string as_utf8(std::string_view bytes);
 
 }  // namespace tenon

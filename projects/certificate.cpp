@@ -12,6 +12,7 @@
 #include "core/mapped_file.h"
 #include "core/quiet.h"
 #include "core/tree_digest.h"
+#include "core/utf8.h"
 #include "core/version.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/npy.h"
@@ -44,7 +45,7 @@ json digests_of(const std::string& file) {
   json all = json::array();
   for (const std::string& f : files_of(file)) {
     const auto bytes = MappedFile::open(f);
-    all.push_back({{"name", std::filesystem::path(f).filename().string()},
+    all.push_back({{"name", as_utf8(std::filesystem::path(f).filename().string())},
                    {"bytes", bytes->bytes().size()},
                    {"tree_sha256", hex(tree_digest(bytes->bytes()))}});
   }

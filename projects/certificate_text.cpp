@@ -23,7 +23,7 @@ constexpr size_t kBins = 10;
 }  // namespace
 
 std::string sealed(const json& body, const std::string& key) {
-  const std::string text = body.dump();
+  const std::string text = body.dump(-1, ' ', false, json::error_handler_t::replace);  // names of files and runs
   std::string bytes = text + "\n" + kDigestWord + hex(sha256(text.data(), text.size())) + "\n";
   if (!key.empty()) bytes += kSignatureWord + hex(hmac_sha256(key, text)) + "\n";
   return bytes;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/utf8.h"
 #include "engine/formats/gzip.h"
 #include "tracing/analyses/finding_json.h"
 #include "tracing/analyses/snapshot_analysis.h"
@@ -83,7 +84,12 @@ ImportedFile add_file(Project& project, int64_t run, const LookedAt& looked) {
       data = formats::gzip(data);
   }
   in.stored = !data.empty() && data.size() <= kLargest;
-  if (!in.stored) data = json{{"file", std::filesystem::absolute(looked.file).string()}, {"bytes", bytes}}.dump();
+  if (!in.stored) {
+    const std::string at = std::filesystem::absolute(looked.file).string();
+    if (!is_utf8(at))
+      throw Error(as_utf8(at) + ": a project says where so large a file lies, and its name is not UTF-8", "rename it");
+    data = json{{"file", at}, {"bytes", bytes}}.dump();
+  }
   std::vector<NewArtifact> all;
   all.push_back({in.stored ? in.kind : in.kind + " (elsewhere)", in.name, std::move(data)});
   for (const auto& [analysis, finding] : looked.findings) {

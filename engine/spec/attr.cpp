@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
+#include "core/utf8.h"
 
 namespace tenon {
 namespace {
@@ -126,6 +127,9 @@ std::string attr_allowed(const AttrDef& d) {
 AttrValue fit_attr(const AttrDef& d, AttrValue v, const std::string& key) {
   convert_to(d, v);
   if (v.index() != d.fallback.index()) refuse(d, key, in_quotes(v), attr_kind(d.fallback));
+  // A project keeps it as JSON.
+  if (const auto* text = std::get_if<std::string>(&v); text && !is_utf8(*text))
+    refuse(d, key, "\"" + as_utf8(*text) + "\"", "text in UTF-8; a file whose name is not has to be renamed");
   if (!d.choices.empty()) {
     const std::string& s = std::get<std::string>(v);
     if (std::find(d.choices.begin(), d.choices.end(), s) == d.choices.end()) {

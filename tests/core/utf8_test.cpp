@@ -23,5 +23,12 @@ TEST(Utf8, WellFormedBytesAreTold) {
   }
 }
 
+TEST(Utf8, BytesOfNoCharacterAreShownAsSuch) {
+  EXPECT_EQ(as_utf8("gr\xC3\xBCn"), "gr\xC3\xBCn");
+  EXPECT_EQ(as_utf8("caf\xE9 and \xC3"), "caf\xEF\xBF\xBD and \xEF\xBF\xBD");
+  EXPECT_EQ(as_utf8(""), "");
+  EXPECT_TRUE(is_utf8(as_utf8("\xF4\x90\x80\x80")));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -75,6 +75,14 @@ TEST(Attr, RefusalsNameTheKeyTheValueAndWhatIsAllowed) {
   EXPECT_SAYS(usage_error([] { parse_attr(kSize, "3, 10", "a.size"); }), "a.size = 3, 10: it is at most 9");
 }
 
+TEST(Attr, TextThatNoProjectCanHoldIsRefused) {
+  const AttrDef path{"file", std::string(), 0, 0, "a file"};
+  EXPECT_EQ(parse_attr(path, "gr\xC3\xBCn.csv", "data.file"), AttrValue(std::string("gr\xC3\xBCn.csv")));
+  const std::string s = usage_error([&] { parse_attr(path, "caf\xE9.csv", "data.file"); });
+  EXPECT_SAYS(s,
+              "data.file = \"caf\xEF\xBF\xBD.csv\": it is text in UTF-8; a file whose name is not has to be renamed");
+}
+
 TEST(Attr, AValueStandsForOneOfAnotherKind) {
   EXPECT_EQ(fit_attr(kShare, int64_t{0}, "k"), AttrValue(0.0));
   EXPECT_EQ(fit_attr(kSize, int64_t{4}, "k"), AttrValue(Ints{4}));

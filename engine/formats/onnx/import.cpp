@@ -505,7 +505,7 @@ void expect_utf8(const OnnxGraph& g) {
 ImportedModel import_model(const OnnxModel& onnx, const std::string& name, const std::vector<int64_t>& sample) {
   expect_utf8(onnx.graph);
   const AllocationLimit bound(tensor_bound({}));
-  return Importer(onnx, name, sample).run();
+  return Importer(onnx, as_utf8(name), sample).run();
 }
 
 }  // namespace tenon::formats
