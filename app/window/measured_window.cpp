@@ -1,8 +1,5 @@
 #include "app/window/measured_window.h"
 
-#include <QOpenGLContext>
-#include <QOpenGLFunctions>
-
 #include "app/window/start.h"
 #include "core/error.h"
 
@@ -55,9 +52,7 @@ double MeasuredWindow::frame(SceneCanvas* canvas, const std::function<void()>& a
     QCoreApplication::processEvents(QEventLoop::AllEvents, 1);
     if (clock.elapsed() > kLongest) throw Error(kNotReady);
   }
-  canvas->makeCurrent();
-  canvas->context()->functions()->glFinish();
-  canvas->doneCurrent();
+  canvas->finish();
   return milliseconds(clock);
 }
 

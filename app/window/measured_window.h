@@ -5,8 +5,6 @@
 #include "views/frame/application.h"
 #include "views/shell/main_window.h"
 
-class QOpenGLFunctions;
-
 namespace tenon::app {
 
 /// A real window of 1440x900, on the display that there is, whose work is timed. Throws Error where there is none.

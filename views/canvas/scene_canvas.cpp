@@ -11,6 +11,8 @@
 #include <QMouseEvent>
 #include <QOpenGLContext>
 #include <QOpenGLFunctions>
+#include <QOpenGLWidget>
+#include <QPainter>
 #include <QToolTip>
 #include <QWheelEvent>
 #include <utility>
@@ -63,11 +65,40 @@ QAccessibleInterface* reader_of(const QString&, QObject* object) {
 }
 }  // namespace
 
-SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent) : QOpenGLWidget(parent), model_(model) {
+class SceneCanvas::Screen : public QOpenGLWidget {
+ public:
+  explicit Screen(SceneCanvas* of) : QOpenGLWidget(of), of_(*of) { setAttribute(Qt::WA_TransparentForMouseEvents); }
+  ~Screen() override { disconnect(gone_); }  // the context outlives this object's lambda otherwise
+
+ protected:
+  void initializeGL() override {
+    // Floating a dock changes the top-level window and with it the GL context: the backend goes down with the old and
+    // comes up with the new.
+    disconnect(gone_);
+    gone_ = connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, [this] {
+      makeCurrent();
+      of_.shut_down();
+      doneCurrent();
+    });
+    of_.start_up();
+  }
+  void paintGL() override { of_.draw(); }
+
+ private:
+  SceneCanvas& of_;
+  QMetaObject::Connection gone_;
+};
+
+SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent, Drawn drawn) : QWidget(parent), model_(model) {
   static const bool installed = (QAccessible::installFactory(reader_of), true);
   static_cast<void>(installed);
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  if (drawn == Drawn::on_screen)
+    screen_ = new Screen(this);
+  else
+    memory_ = std::make_unique<MemoryGl>();
   ImGuiContext* before = ImGui::GetCurrentContext();  // the first context made would stay the current one
   imgui_ = ImGui::CreateContext();
   ImGui::SetCurrentContext(imgui_);
@@ -85,12 +116,14 @@ SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent) : QOpenGLWidget(pa
 
 SceneCanvas::~SceneCanvas() {
   model_.on_change = nullptr;
-  disconnect(gone_);  // the context outlives this object's lambda otherwise
-  if (ready_) {
-    makeCurrent();
+  if (ready_ && screen_) {
+    screen_->makeCurrent();
     shut_down();
-    doneCurrent();
+    screen_->doneCurrent();
+  } else if (ready_ && memory_->begin(picture_.size())) {
+    shut_down();
   }
+  delete screen_;
   // Never leave a context current that is gone: ImGui counts its allocations in the current one.
   ImGuiContext* other = ImGui::GetCurrentContext();
   ImGui::DestroyContext(imgui_);
@@ -104,18 +137,37 @@ void SceneCanvas::set_theme(ThemeName theme) {
 
 void SceneCanvas::refresh() {
   dirty_ = true;
-  update();
+  screen_ ? screen_->update() : update();
 }
 
-void SceneCanvas::initializeGL() {
-  // Floating a dock changes the top-level window and with it the GL context: the backend goes down with the old and
-  // comes up with the new.
-  disconnect(gone_);
-  gone_ = connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, [this] {
-    makeCurrent();
-    shut_down();
-    doneCurrent();
-  });
+void SceneCanvas::finish() {
+  if (!screen_) return;  // a picture that was taken out of memory is done
+  screen_->makeCurrent();
+  screen_->context()->functions()->glFinish();
+  screen_->doneCurrent();
+}
+
+void SceneCanvas::paintEvent(QPaintEvent*) {
+  if (screen_) return;
+  const double dpr = devicePixelRatioF();
+  const QSize pixels = (QSizeF(size()) * dpr).toSize();
+  const bool stale = dirty_ || picture_.size() != pixels || painter_.needs_atlas(Glyphs::at_scale(dpr));
+  if (stale && memory_->begin(pixels)) {
+    if (!ready_) start_up();
+    draw();
+    memory_->take(picture_);
+    picture_.setDevicePixelRatio(dpr);
+  }
+  QPainter(this).drawImage(QPoint(0, 0), picture_);
+}
+
+void SceneCanvas::resizeEvent(QResizeEvent* e) {
+  if (screen_) screen_->setGeometry(rect());
+  QWidget::resizeEvent(e);
+}
+
+/// With the context of the drawing current.
+void SceneCanvas::start_up() {
   UseContext use(imgui_);
   ImGui_ImplOpenGL3_Init("#version 330");
   ready_ = true;
@@ -129,7 +181,7 @@ void SceneCanvas::shut_down() {
   ready_ = false;
 }
 
-void SceneCanvas::paintGL() {
+void SceneCanvas::draw() {
   if (!ready_) return;
   dirty_ = false;
   ++frames_;
@@ -146,7 +198,7 @@ void SceneCanvas::paintGL() {
   io.DisplayFramebufferScale = {static_cast<float>(dpr), static_cast<float>(dpr)};
   io.DeltaTime = 1.f / 60;
   Rgb back = color(Ink::panel, theme_);
-  QOpenGLFunctions* gl = context()->functions();
+  QOpenGLFunctions* gl = QOpenGLContext::currentContext()->functions();
   gl->glClearColor(back.r / 255.f, back.g / 255.f, back.b / 255.f, 1);
   gl->glClear(GL_COLOR_BUFFER_BIT);
   try {  // before ImGui's frame, which has to be ended
@@ -190,7 +242,7 @@ bool SceneCanvas::event(QEvent* e) {
     return true;
   }
   if (e->type() == QEvent::Resize || e->type() == QEvent::Show) dirty_ = true;
-  return QOpenGLWidget::event(e);
+  return QWidget::event(e);
 }
 
 void SceneCanvas::update_cursor(float x, float y) {
@@ -239,7 +291,7 @@ void SceneCanvas::leaveEvent(QEvent* e) {
   p.type = PointerEvent::Type::leave;
   p.x = p.y = -1;
   if (model_.pointer(p)) refresh();
-  QOpenGLWidget::leaveEvent(e);
+  QWidget::leaveEvent(e);
 }
 
 void SceneCanvas::wheelEvent(QWheelEvent* e) {
@@ -262,7 +314,7 @@ void SceneCanvas::keyPressEvent(QKeyEvent* e) {
   if (model_.key(k))
     refresh();
   else
-    QOpenGLWidget::keyPressEvent(e);
+    QWidget::keyPressEvent(e);
 }
 
 void SceneCanvas::focusInEvent(QFocusEvent* e) {
@@ -270,12 +322,12 @@ void SceneCanvas::focusInEvent(QFocusEvent* e) {
   keyboard_focus_ = e->reason() == Qt::TabFocusReason || e->reason() == Qt::BacktabFocusReason ||
                     e->reason() == Qt::ShortcutFocusReason;
   refresh();
-  QOpenGLWidget::focusInEvent(e);
+  QWidget::focusInEvent(e);
 }
 void SceneCanvas::focusOutEvent(QFocusEvent* e) {
   keyboard_focus_ = false;
   refresh();
-  QOpenGLWidget::focusOutEvent(e);
+  QWidget::focusOutEvent(e);
 }
 
 }  // namespace tenon::views

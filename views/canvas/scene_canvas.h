@@ -1,9 +1,11 @@
 #pragma once
-#include <QOpenGLWidget>
+#include <QImage>
+#include <QWidget>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "views/canvas/memory_gl.h"
 #include "views/canvas/scene_painter.h"
 #include "views/shared/canvas_model.h"
 
@@ -16,10 +18,14 @@ namespace tenon::views {
 ///
 /// Events go straight from Qt to the model as values. ImGui 1.86 polls its input once a frame and loses a press and
 /// release that fall between two frames; a model that is told of every edge cannot lose one, at any frame rate.
-class SceneCanvas : public QOpenGLWidget {
+class SceneCanvas : public QWidget {
   Q_OBJECT
  public:
-  explicit SceneCanvas(CanvasModel& model, QWidget* parent = nullptr);
+  /// Note [Where a canvas is drawn].
+  enum class Drawn : uint8_t { on_screen, in_memory };
+  static Drawn drawn_here() { return MemoryGl::is_software() ? Drawn::in_memory : Drawn::on_screen; }
+
+  explicit SceneCanvas(CanvasModel& model, QWidget* parent = nullptr, Drawn drawn = drawn_here());
   ~SceneCanvas() override;
 
   void set_theme(ThemeName theme);
@@ -28,6 +34,8 @@ class SceneCanvas : public QOpenGLWidget {
   /// No frame is waiting to be drawn. (A tab behind another counts as visible for Qt, but is not drawn.)
   bool idle() const { return !dirty_ || !isVisible() || visibleRegion().isEmpty(); }
   int64_t frames() const { return frames_; }
+  /// Waits until the driver is done with what was asked of it.
+  void finish();
   CanvasModel& model() { return model_; }
   /// Called within the catch block of what drawing threw, once until a frame succeeds; what was drawn until then is
   /// shown.
@@ -36,8 +44,8 @@ class SceneCanvas : public QOpenGLWidget {
   QSize minimumSizeHint() const override { return {160, 100}; }
 
  protected:
-  void initializeGL() override;
-  void paintGL() override;
+  void paintEvent(QPaintEvent* e) override;
+  void resizeEvent(QResizeEvent* e) override;
   bool event(QEvent* e) override;
   void mousePressEvent(QMouseEvent* e) override;
   void mouseReleaseEvent(QMouseEvent* e) override;
@@ -50,7 +58,10 @@ class SceneCanvas : public QOpenGLWidget {
   void focusOutEvent(QFocusEvent* e) override;
 
  private:
+  class Screen;
+  void start_up();
   void shut_down();
+  void draw();
   void tell_readers();
   void hand_on(PointerEvent::Type type, QMouseEvent* e);
   void update_cursor(float x, float y);
@@ -58,7 +69,9 @@ class SceneCanvas : public QOpenGLWidget {
   CanvasModel& model_;
   ScenePainter painter_;
   ImGuiContext* imgui_ = nullptr;
-  QMetaObject::Connection gone_;
+  Screen* screen_ = nullptr;          ///< drawn on the screen: what lies over all of this
+  std::unique_ptr<MemoryGl> memory_;  ///< drawn in memory
+  QImage picture_;                    ///< what memory_ drew last
   ThemeName theme_ = ThemeName::dark;
   bool ready_ = false, dirty_ = true, keyboard_focus_ = false, faulty_ = false;
   double atlas_dpr_ = 0;

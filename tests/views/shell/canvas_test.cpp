@@ -69,6 +69,44 @@ TEST_F(Canvas, rectangles_of_every_size_are_drawn) {
   settle();
 }
 
+/// Text, lines, colours and edges.
+class Mixture : public CanvasModel {
+ protected:
+  void draw(Scene& scene) override {
+    for (int i = 0; i < 12; ++i) {
+      const auto at = static_cast<float>(i) * 9;
+      scene.rect({at, at, 40, 11}, static_cast<Ink>(2 + i), 0.7f, 3);
+      scene.line({0, at}, {200, 2 * at}, Ink::text, 1.5f);
+      scene.text({60, at, 120, 16}, "conv2d " + std::to_string(i), Ink::text, Face::body);
+    }
+  }
+};
+
+/// Note [Where a canvas is drawn].
+TEST_F(Canvas, drawn_in_memory_is_the_picture_that_the_screen_has) {
+  Mixture model;
+  QImage pictures[2];
+  for (const auto drawn : {SceneCanvas::Drawn::on_screen, SceneCanvas::Drawn::in_memory}) {
+    SceneCanvas canvas(model, nullptr, drawn);
+    canvas.resize(260, 180);
+    canvas.show();
+    until([&] { return canvas.frames() > 0 && canvas.idle(); });
+    pictures[static_cast<int>(drawn)] = canvas.grab().toImage().convertToFormat(QImage::Format_RGB32);
+    canvas.resize(200, 140);  // and anew where its size is another
+    until([&] { return canvas.idle(); });
+    EXPECT_EQ(canvas.grab().toImage().size() / canvas.devicePixelRatioF(), QSize(200, 140));
+    const int64_t frames = canvas.frames();
+    QTest::mouseMove(&canvas, {100, 70});
+    QTest::qWait(20);
+    EXPECT_EQ(canvas.frames(), frames) << "nothing has changed";
+  }
+  EXPECT_EQ(pictures[0], pictures[1]);
+  std::set<QRgb> colours;
+  for (int y = 0; y < pictures[0].height(); ++y)
+    for (int x = 0; x < pictures[0].width(); ++x) colours.insert(pictures[0].pixel(x, y));
+  EXPECT_GT(colours.size(), 50u);
+}
+
 /// By keyboard alone, and with eyes closed: every view that has a canvas, over a step in which something went wrong.
 TEST_F(Canvas, every_one_is_reached_moved_through_and_read_by_keys) {
   open_spirals();

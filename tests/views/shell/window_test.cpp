@@ -227,10 +227,10 @@ TEST_F(Window, FloatingAndReturningADockKeepsItsPicture) {
   dock->setFloating(true);
   ASSERT_TRUE(QTest::qWaitForWindowExposed(dock));
   settle();
-  QImage floating = c->grabFramebuffer();
+  QImage floating = c->grab().toImage();
   dock->setFloating(false);
   settle();
-  QImage docked = c->grabFramebuffer();
+  QImage docked = c->grab().toImage();
   auto colours = [](const QImage& i) {
     std::set<QRgb> seen;
     for (int y = 0; y < i.height(); y += 3)
