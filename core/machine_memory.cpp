@@ -7,6 +7,10 @@
 #include <fstream>
 #include <string>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace tenon {
 namespace {
 
@@ -42,6 +46,12 @@ int64_t peak_memory() {
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("VmHWM:")) return 1024 * std::atoll(line.c_str() + 6);
   return 0;
+}
+
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace tenon

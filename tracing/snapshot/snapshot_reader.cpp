@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "core/parallel.h"
 #include "tracing/snapshot/snapshot_store.h"
 #include "tracing/snapshot/usage_division.h"
@@ -289,8 +290,10 @@ std::shared_ptr<const Snapshot> read_snapshot(const std::string& path, const Rea
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) lives[i] = find_lives(*s, i);
   });
   s->lives = std::move(lives);
-  if (s->source_bytes >= traces::kWorthSaving)
+  if (s->source_bytes >= traces::kWorthSaving) {
     for (size_t i = 0; i < s->traces.size(); ++i) s->divisions.push_back(divide_usage(*s, Timeline(*s, i), {}));
+    give_back_freed_memory();
+  }
   if (options.write_cache) keep_store(*s);
   return s;
 }
