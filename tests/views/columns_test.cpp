@@ -67,6 +67,14 @@ TEST(NameShortener, NamesThatDifferStillDoWhenTheyAreShort) {
   EXPECT_EQ(shortener.shorten(names[4], [](const std::string&) { return true; }), names[4]);
 }
 
+TEST(NameShortener, AKernelIsNoSentence) {
+  EXPECT_TRUE(is_sentence("overlap it (larger buckets), accumulate gradients, or send lower precision"));
+  EXPECT_FALSE(is_sentence("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, 2, 3>"));
+  EXPECT_FALSE(
+      is_sentence("void at::native::(anonymous namespace)::softmax<float, 10>(float*, float const*, int, int)"));
+  EXPECT_FALSE(is_sentence("a >) < b c d e"));
+}
+
 TEST(NameShortener, TheCommonEndGoesBeforeWhatDiffers) {
   const NameShortener shortener({"weight/momentum", "bias/momentum", "weight", "bias"});
   auto short_one = [](const std::string& t) { return t.size() < 12; };

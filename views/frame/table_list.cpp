@@ -117,7 +117,7 @@ class TableList::Cells : public QStyledItemDelegate {
 
   void initStyleOption(QStyleOptionViewItem* o, const QModelIndex& i) const override {
     QStyledItemDelegate::initStyleOption(o, i);
-    o->textElideMode = o->text.count(' ') > 4 ? Qt::ElideRight : Qt::ElideMiddle;  // a sentence is read from its front
+    o->textElideMode = is_sentence(o->text.toStdString()) ? Qt::ElideRight : Qt::ElideMiddle;
     o->decorationSize = QSize(8, 8);
   }
   void paint(QPainter* p, const QStyleOptionViewItem& o, const QModelIndex& i) const override {

@@ -4,6 +4,17 @@
 
 namespace tenon::views {
 
+bool is_sentence(std::string_view words) {
+  constexpr int kMostOfAName = 4;
+  int depth = 0, blanks = 0;
+  for (const char c : words) {
+    if (c == '<' || c == '(' || c == '[') ++depth;
+    if (c == '>' || c == ')' || c == ']') depth = depth > 0 ? depth - 1 : 0;
+    blanks += c == ' ' && depth == 0;
+  }
+  return blanks > kMostOfAName;
+}
+
 namespace {
 /// Parts with the separator that ends them: "layers.2.weight" has "layers.", "2." and "weight". Words are one part.
 std::vector<std::string> parts_of(const std::string& name) {

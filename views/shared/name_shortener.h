@@ -1,10 +1,15 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace tenon::views {
+
+/// Whether words are read from their front, and lose their end where there is no room: more than four blanks outside of
+/// brackets. (The blanks of a kernel's name stand between its template's arguments.)
+bool is_sentence(std::string_view words);
 
 /// Shortens names of one list so that they still differ: of "features.0.weight" and "features.3.weight" the parts that
 /// many of the names share go first, not whatever stands in the middle. Parts end at a point or a stroke; the one
