@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "tests/sealed.h"
 #include "tracing/analyses/trace_analysis.h"
+#include "tracing/analyses/whole_overview.h"
 #include "tracing/trace/store_file.h"
 #include "tracing/trace/trace_reader.h"
 
@@ -23,7 +24,7 @@ class StoreFiles : public ::testing::Test {
     ReadOptions one;
     one.threads = 1;
     trace_ = parse_trace(read_file(std::string(TENON_SOURCE_DIR) + "/tests/fuzz/seeds/trace/kineto.json"), one);
-    write_store(*trace_, key_, path_);
+    write_store(*trace_, key_, path_, tracing::kept_text(*tracing::whole_overview(trace_)));
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
@@ -98,6 +99,9 @@ TEST_F(StoreFiles, MadeToDoHarmAreRefusedOrHarmless) {
     r.traces.push_back(t);
     for (const auto& a : tracing::trace_analyses())
       if (a.min_traces == 1) a.run(r);
+    const auto overview = tracing::whole_overview(t);
+    for (const tracing::Table& table : overview->finding.tables)
+      for (const tracing::Sight& s : table.sights) ASSERT_LT(s.event, static_cast<int64_t>(t->size()));
   }
   EXPECT_GT(taken, 0);
   EXPECT_LT(taken, 2000);

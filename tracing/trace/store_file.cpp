@@ -12,7 +12,7 @@ using nlohmann::json;
 
 class StoreFile {
  public:
-  static ColumnWriter store_of(const Trace& t) {
+  static ColumnWriter store_of(const Trace& t, std::string_view kept) {
     ColumnWriter store;
     store.head = small_parts(t);
     auto column = [&](const auto& values) { store.column(std::span(values)); };
@@ -32,6 +32,7 @@ class StoreFile {
       column(c.time);
       column(c.value);
     }
+    column(kept);
     return store;
   }
 
@@ -114,6 +115,8 @@ std::shared_ptr<const Trace> StoreFile::read(const std::string& store_path, cons
     c.value.assign(value.begin(), value.end());
     t->counters_.push_back(std::move(c));
   }
+  const auto kept = file->column<char>();
+  t->kept_ = {kept.data(), kept.size()};
 
   if (!fits(*t)) return nullptr;
   t->finish_levels();
@@ -165,8 +168,8 @@ bool StoreFile::fits(const Trace& t) {
   return bytes <= far && near(t.base_) && near(t.begin_) && near(t.finish_);
 }
 
-void write_store(const Trace& trace, const FileKey& key, const std::string& store_path) {
-  StoreFile::store_of(trace).write(kTraceStore, key, store_path);
+void write_store(const Trace& trace, const FileKey& key, const std::string& store_path, std::string_view kept) {
+  StoreFile::store_of(trace, kept).write(kTraceStore, key, store_path);
 }
 
 std::shared_ptr<const Trace> open_store(const std::string& store_path, const FileKey& key) {
@@ -186,8 +189,9 @@ std::shared_ptr<const Trace> open_given_store(const std::string& store_path) {
               "Open the trace itself; this file may be deleted.");
 }
 
-void save_store(const Trace& trace, const FileKey& key) {
-  if (trace.source_bytes() >= kWorthSaving) save_store(kTraceStore, trace.path(), key, StoreFile::store_of(trace));
+void save_store(const Trace& trace, const FileKey& key, std::string_view kept) {
+  if (trace.source_bytes() < kWorthSaving) return;
+  save_store(kTraceStore, trace.path(), key, StoreFile::store_of(trace, kept));
 }
 
 }  // namespace tenon::traces

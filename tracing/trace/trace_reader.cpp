@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "tracing/trace/parts.h"
 #include "tracing/trace/source_text.h"
 #include "tracing/trace/store_builder.h"
@@ -157,17 +158,18 @@ std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptio
   trace->key_ = std::make_shared<FileKey>(key);
   trace->truncated_ = cut_short;
   trace->source_ = source;
+  if (trace->source_bytes_ >= kWorthSaving) give_back_freed_memory();  // parts of the text are larger than the store
   if (options.write_cache) save_store(*trace, key);
   return trace;
 }
 
 std::shared_ptr<const Trace> read_beginning(const std::string& path, size_t bytes) {
   if (has_store(kTraceStore, path) || !zip_members(path).empty()) return nullptr;
-  return parse_trace(unpacked_head(path, bytes));
+  return parse_trace(unpacked_head(path, bytes), {.keep_text = false});
 }
 
-void keep_store(const Trace& trace) {
-  if (trace.key_ && !trace.from_cache_) save_store(trace, *trace.key_);
+void keep_store(const Trace& trace, std::string_view kept) {
+  if (trace.key_ && (!trace.from_cache_ || !kept.empty())) save_store(trace, *trace.key_, kept);
 }
 
 std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& options) {
@@ -175,7 +177,7 @@ std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& op
   bool cut_short = false;
   auto trace = read_source(*source, "the text", options, cut_short);
   trace->truncated_ = cut_short;
-  trace->source_ = source;
+  if (options.keep_text) trace->source_ = source;
   return trace;
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracing/trace/trace_store.h"
@@ -13,6 +14,7 @@ struct ReadOptions {
   int threads = 0;         ///< 0: every core
   bool read_cache = true;  ///< take the store saved beside the file, where it belongs to these bytes
   bool write_cache = true;
+  bool keep_text = true;  ///< of parse_trace(): false: events have no text
   /// Called with (bytes done, bytes in all), on any thread, one call at a time; returning false throws Error
   /// "cancelled".
   std::function<bool(uint64_t done, uint64_t total)> progress;
@@ -28,8 +30,9 @@ std::shared_ptr<const Trace> read_trace(const std::string& path, const ReadOptio
 /// Error as read_trace().
 std::shared_ptr<const Trace> read_beginning(const std::string& path, size_t bytes);
 /// Saves the store of a trace that was read without: it opens at once the next time. Nothing where it has one, or is
-/// small, or its file has changed.
-void keep_store(const Trace& trace);
+/// small, or its file has changed. `kept`: what Trace::kept() shall be the next time; where it is something, it takes
+/// the place of a store that there is.
+void keep_store(const Trace& trace, std::string_view kept = {});
 /// Of text in memory.
 std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& options = {});
 

@@ -163,6 +163,8 @@ class Trace {
   bool truncated() const { return truncated_; }
   uint64_t source_bytes() const { return source_bytes_; }
   bool from_cache() const { return from_cache_; }
+  /// What an analysis had put into the store that this was opened from, as it wrote it (tracing::whole_overview()).
+  std::string_view kept() const { return kept_; }
 
   /// The JSON text of an event as the file has it; empty where the file is gone or has changed since. Unpacks a
   /// compressed file once.
@@ -187,7 +189,7 @@ class Trace {
   friend class TraceMaker;
   friend std::shared_ptr<const Trace> read_trace(const std::string&, const struct ReadOptions&);
   friend std::shared_ptr<const Trace> parse_trace(std::string, const struct ReadOptions&);
-  friend void keep_store(const Trace& trace);
+  friend void keep_store(const Trace& trace, std::string_view kept);
   void finish_levels();
   std::string made_text(EventId e) const;
 
@@ -196,7 +198,7 @@ class Trace {
   std::span<const Link> launches_, forward_backward_;
   std::span<const MemoryEvent> memory_;
   std::span<const uint64_t> name_ends_;
-  std::string_view name_bytes_;
+  std::string_view name_bytes_, kept_;
   std::vector<Category> categories_;
   std::vector<Row> rows_;
   std::vector<Lane> lanes_;

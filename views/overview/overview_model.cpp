@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tracing/analyses/whole_overview.h"
 #include "tracing/record/step_record.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
@@ -42,24 +43,36 @@ const Table* OverviewPage::table(const std::string& title) const {
   return nullptr;
 }
 
-std::shared_ptr<const OverviewPage> read_overview(std::shared_ptr<const traces::Trace> trace, const Subject& subject,
-                                                  size_t top) {
+namespace {
+std::shared_ptr<const OverviewPage> page_of(std::shared_ptr<const Overview> overview, const tracing::Finding& finding,
+                                            const Subject& subject) {
   OverviewPage p;
   p.subject = subject;
-  const tracing::TraceRequest request{.traces = {std::move(trace)}, .top = top};
-  auto overview = tracing::overview_of(request);
-  if (!overview) {
-    p.page = make_page(tracing::nothing("The trace holds no events."), subject);
-    return std::make_shared<const OverviewPage>(std::move(p));
-  }
-  p.page = make_page(tracing::overview_finding(*overview, request), subject);
-  p.cause = selection_of(overview->cause, subject);
-  p.overview = std::make_shared<const Overview>(std::move(*overview));
+  p.page = make_page(finding, subject);
+  p.overview = std::move(overview);
+  if (!p.overview) return std::make_shared<const OverviewPage>(std::move(p));
+  p.cause = selection_of(p.overview->cause, subject);
   // The parts' rows have the colours of the bars.
   for (FindingPage::Part& part : p.page.tables)
     for (size_t r = 0; part.title == "Parts" && r < part.table.rows.size(); ++r)
       part.table.rows[r].cells[0].mark = ink_of(tracing::step_parts(p.overview->gpu)[r]);
   return std::make_shared<const OverviewPage>(std::move(p));
+}
+}  // namespace
+
+std::shared_ptr<const OverviewPage> read_overview(std::shared_ptr<const traces::Trace> trace, const Subject& subject) {
+  const auto whole = tracing::whole_overview(trace);
+  const Overview* overview = whole->overview ? &*whole->overview : nullptr;
+  return page_of(overview ? std::shared_ptr<const Overview>(whole, overview) : nullptr, whole->finding, subject);
+}
+
+std::shared_ptr<const OverviewPage> read_overview(std::shared_ptr<const traces::Trace> trace, const Subject& subject,
+                                                  size_t top) {
+  const tracing::TraceRequest request{.traces = {std::move(trace)}, .top = top};
+  auto overview = tracing::overview_of(request);
+  if (!overview) return page_of(nullptr, tracing::nothing("The trace holds no events."), subject);
+  const tracing::Finding finding = tracing::overview_finding(*overview, request);
+  return page_of(std::make_shared<const Overview>(std::move(*overview)), finding, subject);
 }
 
 Ink ink_of(StepPart part) {

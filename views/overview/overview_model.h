@@ -24,9 +24,11 @@ struct OverviewPage {
   /// The table of the page that has this title; null where it has none.
   const Table* table(const std::string& title) const;
 };
-/// Takes time as the trace has events; `top` rows of a table at most.
+/// Takes time as the trace has events, or hardly any where its store keeps the overview.
+std::shared_ptr<const OverviewPage> read_overview(std::shared_ptr<const traces::Trace> trace, const Subject& subject);
+/// With so many rows of a table at most.
 std::shared_ptr<const OverviewPage> read_overview(std::shared_ptr<const traces::Trace> trace, const Subject& subject,
-                                                  size_t top = 200);
+                                                  size_t top);
 /// The same with what is said of all ranks of the session that it is of: its sentence and, first, its table.
 std::shared_ptr<const OverviewPage> with_ranks(const OverviewPage& page, const tracing::Finding& ranks);
 

@@ -9,6 +9,7 @@
 #include "engine/formats/file_kind.h"
 #include "engine/formats/model_file.h"
 #include "tracing/analyses/session.h"
+#include "tracing/analyses/whole_overview.h"
 #include "tracing/snapshot/snapshot.h"
 #include "tracing/snapshot/snapshot_store.h"
 #include "tracing/trace/source_text.h"
@@ -175,9 +176,9 @@ std::optional<Document> read_beginning(const std::string& path, Document::Kind k
   return d;
 }
 
-void keep_read(const Document& d) {
+void keep_read(const Document& d, bool with_overview) {
   if (!settings::flag("keep_read_traces")) return;
-  if (d.ranks.empty() && d.trace) traces::keep_store(*d.trace);
+  if (d.ranks.empty() && d.trace) with_overview ? tracing::keep_with_overview(d.trace) : traces::keep_store(*d.trace);
   for (const traces::TracePart& r : d.ranks) traces::keep_store(*r.trace);
   if (d.snapshot) snapshot::keep_store(*d.snapshot);
 }

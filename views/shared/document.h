@@ -74,8 +74,9 @@ Document::Kind document_kind(const std::string& path);
 std::optional<Document> read_beginning(const std::string& path, Document::Kind kind, size_t bytes);
 /// What is seen first, and how many times more the next beginning holds while the whole is still not there.
 inline constexpr size_t kFirstBeginning = size_t{24} << 20, kNextBeginning = 6;
-/// Keeps what was read of a trace or a snapshot for the next time, as the settings say.
-void keep_read(const Document& document);
+/// Keeps what was read of a trace or a snapshot for the next time, as the settings say; of a trace alone with its
+/// overview, where asked for.
+void keep_read(const Document& document, bool with_overview = false);
 
 /// Reads a file that is no project, or a folder of traces; the id is left to the window, and so is keep_read().
 /// `progress` is called with bytes; returning false throws Error "cancelled". Throws Error naming the file where it is

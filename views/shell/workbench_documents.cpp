@@ -134,13 +134,14 @@ void Workbench::reading_cancelled() {
                true});
 }
 
-/// For the next time: written once the document is there to be seen.
+/// For the next time: written once the document is there to be seen, and with the overview, which is seen first and
+/// worked out once for both.
 void Workbench::keep(int id) {
   const Document* d = document(id);
   if (d->kind != Document::Kind::trace && d->kind != Document::Kind::snapshot) return;
   jobs.start(
       QString("keep %1").arg(id), tr("Keep what was read of %1").arg(QString::fromStdString(d->title)),
-      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { giving_way([&] { keep_read(document); }); },
+      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { giving_way([&] { keep_read(document, true); }); },
       [] {}, {}, true);
 }
 
