@@ -120,7 +120,7 @@ void View::set_empty(bool empty, const QString& sentence, const QString& button,
 
 void View::set_waiting(Jobs& jobs, std::function<bool(const Jobs::State&)> which, const QString& what,
                        std::function<void()> cancelled) {
-  set_empty(true);
+  stack_->setCurrentIndex(0);
   empty_->wait_for(jobs, std::move(which), what, std::move(cancelled));
 }
 

@@ -63,7 +63,7 @@ void EmptyState::wait_for(Jobs& jobs, std::function<bool(const Jobs::State&)> wh
   QString title;
   for (const auto& job : jobs.list())
     if (which(*job) && title.isEmpty()) title = job->title;
-  set(title.isEmpty() ? what : title + ": " + what, tr("Cancel"), [&jobs, which, cancelled] {
+  say(title.isEmpty() ? what : title + ": " + what, tr("Cancel"), [&jobs, which, cancelled] {
     for (const auto& job : jobs.list())
       if (which(*job)) jobs.cancel(job->id);
     if (cancelled) cancelled();
@@ -71,25 +71,33 @@ void EmptyState::wait_for(Jobs& jobs, std::function<bool(const Jobs::State&)> wh
   waits_for_ = &jobs;
   which_ = std::move(which);
   progress_.start();
-  show_progress();
+  if (show_progress()) return;
+  bar_->hide();
+  figures_->hide();
 }
 
-void EmptyState::show_progress() {
+bool EmptyState::show_progress() {
   for (const auto& job : waits_for_->list()) {
     if (!which_(*job)) continue;
     bar_->setValue(static_cast<int>(1000 * std::max(job->share(), 0.0)));
     figures_->setText(job->figures());
     bar_->show();
     figures_->show();
-    return;
+    return true;
   }
   progress_.stop();  // it has ended, and what comes of it is on its way
+  return false;
 }
 
 void EmptyState::set(const QString& sentence, const QString& button, std::function<void()> run) {
   progress_.stop();
   bar_->hide();
   figures_->hide();
+  say(sentence, button, std::move(run));
+}
+
+/// Whoever waits is told so again and again: nothing is laid out anew where the words are the same.
+void EmptyState::say(const QString& sentence, const QString& button, std::function<void()> run) {
   label_->setText(sentence);
   button_->setText(button);
   button_->setVisible(!button.isEmpty());

@@ -37,7 +37,8 @@ class EmptyState : public QWidget {
   Jobs* waits_for_ = nullptr;
   std::function<bool(const Jobs::State&)> which_;
 
-  void show_progress();
+  void say(const QString& sentence, const QString& button, std::function<void()> run);
+  bool show_progress();
 };
 
 /// The last row of a dialog: Cancel, which leaves it, and the button that does what the dialog asks for, which comes

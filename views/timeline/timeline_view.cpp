@@ -11,10 +11,7 @@
 #include <QVBoxLayout>
 #include <utility>
 
-#include "core/give_way.h"
-#include "tracing/analyses/memory_beside.h"
 #include "tracing/analyses/time_match.h"
-#include "tracing/analyses/trace_story.h"
 #include "tracing/record/step_record.h"
 #include "views/frame/bookmark_list.h"
 #include "views/frame/filter_bar.h"
@@ -27,8 +24,6 @@
 namespace tenon::views {
 
 namespace {
-constexpr const char *kStoryJob = "trace story", *kBesideJob = "memory beside";
-
 QString pin_words(const LaneLayout::Band& band) {
   return (band.pinned ? QObject::tr("Unpin %1") : QObject::tr("Pin %1 to the top"))
       .arg(QString::fromStdString(band.full_title));
@@ -218,75 +213,11 @@ void TimelineView::follow_time() {
   model_.set_sight(now, sight);
 }
 
-void TimelineView::refresh_story() {
-  const Document* d = bench_.shown_document();
-  const bool trace = d && d->trace && model_.shows_document() && !model_.shows_beginning();
-  std::erase_if(stories_, [this](const auto& s) { return !bench_.document(s.first.first); });
-  model_.show_path(path_->isChecked());
-  model_.show_gaps(gaps_->isChecked());
-  const bool wanted = trace && (path_->isChecked() || gaps_->isChecked());
-  const Part part = d ? Part(d->id, d->rank) : Part();
-  if (bench_.jobs.has(kStoryJob) && (!wanted || asked_ != part)) bench_.jobs.cancel_tag(kStoryJob);
-  if (!wanted) return;
-  if (const auto known = stories_.find(part); known != stories_.end()) {
-    if (model_.story() != known->second) model_.set_story(known->second, d->rank_title());
-    return;
-  }
-  model_.set_story(nullptr);  // of another rank
-  if (bench_.jobs.has(kStoryJob)) return;
-  asked_ = part;
-  bench_.jobs.start(
-      kStoryJob, tr("Critical path of %1").arg(QString::fromStdString(d->part_title())),
-      [of = d->part()](const Jobs::Report& report, const std::atomic<bool>&) {
-        tracing::TraceStory story = giving_way([&] { return tracing::trace_story(*of.trace, report); });
-        story.move(of.first_event, of.shift);
-        return std::make_shared<const tracing::TraceStory>(std::move(story));
-      },
-      [this, part](std::shared_ptr<const tracing::TraceStory> story) {
-        if (!bench_.document(part.first)) return;
-        stories_[part] = std::move(story);
-        refresh_story();
-      });
-}
-
 /// What takes time is worked out for who sees it.
 void TimelineView::came_into_sight() {
+  ask_story();
   refresh_beside();
   refresh_tables();
-}
-
-void TimelineView::refresh_beside() {
-  if (!in_sight()) return;
-  const Document* d = shown();
-  std::pair<int, std::vector<int>> now{d && d->trace ? d->id : Document::kProject, {}};
-  std::vector<Document> snapshots;
-  for (const Document& s : bench_.documents())
-    if (s.snapshot && now.first > 0) now.second.push_back(s.id), snapshots.push_back(s);
-  if (now == beside_) return;
-  beside_ = now;
-  if (bench_.jobs.has(kBesideJob)) bench_.jobs.cancel_tag(kBesideJob);
-  if (now.first <= 0) return;
-  if (snapshots.empty()) return model_.set_beside(*d, {});
-  bench_.jobs.start(
-      kBesideJob, tr("The memory beside %1").arg(QString::fromStdString(d->title)),
-      [trace = d->trace, snapshots](const Jobs::Report&, const std::atomic<bool>&) {
-        std::vector<traces::CounterCurve> curves;
-        for (const Document& s : snapshots)
-          for (size_t i = 0; i < s.timelines.size(); ++i) {
-            const int64_t device = s.snapshot->traces[i].device;
-            std::string name = device == snapshot::kHost ? views::tr("memory of the host, pinned")
-                                                         : views::tr("memory of device {}", device);
-            if (snapshots.size() > 1) name += " · " + s.title;
-            if (auto c = tracing::memory_beside(*trace, *s.snapshot, *s.timelines[i], i, name))
-              curves.push_back(std::move(*c));
-          }
-        return curves;
-      },
-      [this, now](const std::vector<traces::CounterCurve>& curves) {
-        const Document* of = bench_.document(now.first);
-        if (now == beside_ && of) model_.set_beside(*of, curves);
-      },
-      {}, true);
 }
 
 void TimelineView::refresh_found() {
@@ -317,22 +248,6 @@ void TimelineView::refresh_tables() {
   events_->set_table(model_.events());
 }
 
-/// The newest question replaces those before it; until its answer the rows of the last one stay.
-void TimelineView::refresh_names() {
-  if (!in_sight()) return;
-  bench_.jobs.start(
-      "timeline names", tr("Add up by name"),
-      [asked = std::make_shared<const LaneNames>(model_.names_asked())](const Jobs::Report&, const std::atomic<bool>&) {
-        return std::pair(asked->trace.get(), asked->sums());
-      },
-      [this](const std::pair<const traces::Trace*, std::vector<NameSum>>& of) {
-        if (of.first != model_.trace()) return;  // another one is shown by now
-        names_->set_table(model_.names_table(of.second));
-        names_->mark(bench_.bus.current());
-      },
-      {}, true);
-}
-
 /// The step and every trace that is open, to change between them; not there while there is no choice.
 void TimelineView::refresh_documents() {
   documents_->clear();
@@ -356,6 +271,7 @@ void TimelineView::refresh_documents() {
 }
 
 void TimelineView::refresh() {
+  forget_stories();
   refresh_documents();
   refresh_bookmarks();
   follow_time();

@@ -37,6 +37,10 @@ class TimelineView : public View {
   void refresh_names();
   /// Shows or hides what explains the trace, and works it out where it is not known yet.
   void refresh_story();
+  /// Has it worked out: in sight, which it is known to be once the docks stand where they will.
+  void ask_story();
+  bool wants_story() const;
+  void forget_stories();
   void refresh_bookmarks();
   /// The memory of snapshots that are open and were recorded meanwhile stands among the trace's counters.
   void refresh_beside();

@@ -13,6 +13,7 @@
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/window_fixture.h"
 #include "tracing/analyses/overview.h"
+#include "tracing/analyses/trace_story.h"
 #include "views/frame/table_list.h"
 #include "views/overview/overview_view.h"
 #include "views/timeline/timeline_model.h"
@@ -58,6 +59,40 @@ TEST_F(OverviewShown, an_opened_trace_begins_with_its_overview) {
   ASSERT_GT(list("Recommendations")->shown_rows(), 0);
   EXPECT_EQ(list("Recommendations")->table().rows[0].cells[0].text, "data loading");
   EXPECT_TRUE(window_->findChild<QLabel*>("overview.told")->text().contains("try this: use more DataLoader workers"));
+}
+
+/// What is kept with the trace's store says the same, to the last row.
+TEST_F(OverviewShown, a_second_opening_says_what_the_first_said) {
+  make_window();
+  const QString path = dir_.filePath("long.json");
+  std::ofstream(path.toStdString()) << tracing::train({.steps = 400, .data = 3000000});
+  std::string said[2];
+  for (std::string& all : said) {
+    testing::drop_files(window_.get(), {path});
+    settle();
+    ASSERT_EQ(bench_->documents().size(), 1u);
+    const bool second = &all == &said[1];
+    EXPECT_EQ(bench_->documents()[0].trace->from_cache(), second);
+    EXPECT_EQ(bench_->documents()[0].trace->kept().empty(), !second);
+    ASSERT_TRUE(model().page() && model().page()->overview);
+    all = sentence().toStdString() + model().last().dump();
+    for (const auto& part : model().page()->page.tables)
+      for (const Table::Row& row : part.table.rows)
+        for (const Table::Cell& cell : row.cells) all += cell.text + "|";
+    bench_->close_document(bench_->documents()[0].id);
+    settle();
+  }
+  EXPECT_GT(said[0].size(), 5000u);
+  EXPECT_EQ(said[0], said[1]);
+}
+
+TEST_F(OverviewShown, the_timeline_s_story_is_worked_out_once_the_timeline_is_seen) {
+  open_trace();
+  EXPECT_FALSE(timeline().story());
+  ASSERT_TRUE(window_->commands().run("view.timeline"));
+  settle();
+  ASSERT_TRUE(timeline().story());
+  EXPECT_FALSE(timeline().story()->gaps.empty());
 }
 
 TEST_F(OverviewShown, the_cause_is_shown_in_the_timeline) {
