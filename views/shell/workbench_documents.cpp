@@ -141,7 +141,9 @@ void Workbench::keep(int id) {
   if (d->kind != Document::Kind::trace && d->kind != Document::Kind::snapshot) return;
   jobs.start(
       QString("keep %1").arg(id), tr("Keep what was read of %1").arg(QString::fromStdString(d->title)),
-      [document = *d](const Jobs::Report&, const std::atomic<bool>&) { giving_way([&] { keep_read(document, true); }); },
+      [document = *d](const Jobs::Report&, const std::atomic<bool>&) {
+        giving_way([&] { keep_read(document, true); });
+      },
       [] {}, {}, true);
 }
 
