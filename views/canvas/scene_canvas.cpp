@@ -13,6 +13,7 @@
 #include <QOpenGLFunctions>
 #include <QOpenGLWidget>
 #include <QPainter>
+#include <QScrollArea>
 #include <QToolTip>
 #include <QWheelEvent>
 #include <utility>
@@ -311,16 +312,23 @@ void SceneCanvas::keyPressEvent(QKeyEvent* e) {
   k.key = QKeySequence(e->key()).toString(QKeySequence::PortableText).toStdString();
   k.text = e->text().toStdString();
   k.mods = mods_of(e->modifiers());
-  if (model_.key(k))
-    refresh();
-  else
-    QWidget::keyPressEvent(e);
+  if (!model_.key(k)) return QWidget::keyPressEvent(e);
+  refresh();
+  bring_into_sight();
+}
+
+/// What a key moves is to be seen, and what is scrolled away is not drawn.
+void SceneCanvas::bring_into_sight() {
+  if (!visibleRegion().isEmpty()) return;
+  for (QWidget* w = parentWidget(); w; w = w->parentWidget())
+    if (auto* area = qobject_cast<QScrollArea*>(w)) area->ensureWidgetVisible(this);
 }
 
 void SceneCanvas::focusInEvent(QFocusEvent* e) {
   // A ring for those who came by keyboard; a mouse shows where it is.
   keyboard_focus_ = e->reason() == Qt::TabFocusReason || e->reason() == Qt::BacktabFocusReason ||
                     e->reason() == Qt::ShortcutFocusReason;
+  if (keyboard_focus_) bring_into_sight();
   refresh();
   QWidget::focusInEvent(e);
 }

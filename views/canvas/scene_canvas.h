@@ -65,6 +65,7 @@ class SceneCanvas : public QWidget {
   void tell_readers();
   void hand_on(PointerEvent::Type type, QMouseEvent* e);
   void update_cursor(float x, float y);
+  void bring_into_sight();
 
   CanvasModel& model_;
   ScenePainter painter_;
