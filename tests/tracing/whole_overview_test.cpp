@@ -24,7 +24,7 @@ using traces::Trace;
 using SharedTrace = std::shared_ptr<const Trace>;
 namespace fs = std::filesystem;
 
-std::vector<std::string> recorded() {
+std::vector<std::string> recorded_traces() {
   std::vector<std::string> all;
   for (const auto& e : fs::recursive_directory_iterator(std::string(TENON_SOURCE_DIR) + "/tests/tracing/torch"))
     if (e.path().string().find(".json") != std::string::npos) all.push_back(e.path().string());
@@ -46,7 +46,7 @@ nlohmann::json seen_of(const WholeOverview& w) {
 
 TEST(WholeOverviews, kept_are_the_same_to_the_last_bit) {
   size_t seen = 0;
-  for (const std::string& file : recorded()) {
+  for (const std::string& file : recorded_traces()) {
     SCOPED_TRACE(file);
     SharedTrace trace;
     try {
