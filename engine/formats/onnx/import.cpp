@@ -478,32 +478,8 @@ ImportedModel Importer::run() {
   return made;
 }
 
-namespace {
-
-/// Names and texts of the file stand in the project's JSON, which is UTF-8.
-void expect_utf8(const std::string& text, const OnnxNode& node) {
-  if (!is_utf8(text))
-    throw OnnxUnsupported(fmt::format("a {} of it has a name or a text that is not UTF-8", node.op_type));
-}
-void expect_utf8(const OnnxGraph& g) {
-  for (const OnnxNode& n : g.nodes) {
-    if (!is_utf8(n.op_type)) throw OnnxUnsupported("an operator of it has a name that is not UTF-8");
-    for (const std::string* text : {&n.name, &n.domain}) expect_utf8(*text, n);
-    for (const auto* names : {&n.inputs, &n.outputs})
-      for (const std::string& value : *names) expect_utf8(value, n);
-    for (const OnnxAttribute& a : n.attributes) {
-      expect_utf8(a.name, n);
-      if (const auto* text = std::get_if<std::string>(&a.value)) expect_utf8(*text, n);
-      if (const auto* texts = std::get_if<std::vector<std::string>>(&a.value))
-        for (const std::string& text : *texts) expect_utf8(text, n);
-    }
-  }
-}
-
-}  // namespace
-
 ImportedModel import_model(const OnnxModel& onnx, const std::string& name, const std::vector<int64_t>& sample) {
-  expect_utf8(onnx.graph);
+  expect_utf8(onnx.graph);  // a project keeps it as JSON
   const AllocationLimit bound(tensor_bound({}));
   return Importer(onnx, as_utf8(name), sample).run();
 }

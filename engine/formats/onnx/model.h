@@ -88,6 +88,8 @@ struct OnnxGraph {
 
   const Tensor* initializer(const std::string& name) const;
 };
+/// For whom names and texts are JSON: throws OnnxUnsupported where one of a node is not UTF-8.
+void expect_utf8(const OnnxGraph& g);
 
 struct OnnxModel {
   int64_t ir_version = 8;
