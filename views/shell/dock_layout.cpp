@@ -125,6 +125,21 @@ QString leader(const NamedLayout& layout) {
   return views_at(Spot::middle, layout).value(0);
 }
 
+QString layout_of(Document::Kind kind, const QString& now) {
+  QString first;
+  for (const ViewDef& def : view_defs()) {
+    if (def.opens != kind) continue;
+    for (const NamedLayout& l : named_layouts())
+      if (place_of(def, l).leads) return l.name;
+    for (const NamedLayout& l : named_layouts()) {
+      if (!stands_in(def, l)) continue;
+      if (now == l.name) return now;
+      if (first.isEmpty()) first = l.name;
+    }
+  }
+  return first.isEmpty() ? now : first;
+}
+
 /// Note [Layouts under a held mouse]
 /// While a separator or a dock is dragged Qt keeps the path to it in the layout. A layout that changes under the hand
 /// (a shortcut pressed in the middle of a drag) leaves that path behind, and Qt's next look at it ends the program. So

@@ -108,6 +108,11 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   // Of several that are opened at once the others tell nothing of the one that could not be.
   connect(&bench_, &Workbench::open_failed, this, [this] { problem_of_open_ = !bench_.opens_file(); });
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
+  connect(&bench_, &Workbench::first_read, this, [this](Document::Kind kind) {
+    before_file_ = layout_;
+    file_layout_ = layout_of(kind, layout_);
+    if (file_layout_ != layout_) set_layout(file_layout_);
+  });
   connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
     for (QWidget* w = now; w && isAncestorOf(now); w = w->parentWidget())
       if (auto* v = qobject_cast<View*>(w); v && v != last_view_) {
@@ -189,6 +194,7 @@ void MainWindow::showEvent(QShowEvent* e) {
 
 void MainWindow::restore_window() {
   if (!bench_.has_project()) return;
+  if (layout_ == std::exchange(file_layout_, {}) && layout_ != before_file_) set_layout(before_file_);
   const nlohmann::json& kept = bench_.window_state();
   bench_.training_model.set_state(kept.is_object() ? kept.value("curves", kept)
                                                    : kept);  // "smoothing" once stood alone

@@ -146,6 +146,8 @@ class MainWindow : public QMainWindow {
   QPointer<View> last_view_;  ///< that had the keys, or was asked for
   Picker* picker_;
   QString layout_ = "Build";
+  /// The one that a file was looked at in while nothing else was open, and the one before it, for the project to come.
+  QString file_layout_, before_file_;
   bool shown_once_ = false, keep_layout_ = false, remembers_ = false;
   bool start_aside_ = false;  ///< the person wants to see the views, though nothing is open
 

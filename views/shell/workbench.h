@@ -138,6 +138,7 @@ class Workbench : public Bench {
  signals:
   void leaving();      ///< the project that is open, which another one or none takes the place of
   void open_failed();  ///< of the problem that was told last
+  void first_read(tenon::views::Document::Kind kind);  ///< a file is read, and nothing is open yet
   void problem(const QString& title, const QString& message, const QString& hint);
   /// Something to know, with a button that does something about it.
   void notice(const tenon::views::Notice& notice);

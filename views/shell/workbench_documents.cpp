@@ -18,6 +18,7 @@
 namespace tenon::views {
 
 void Workbench::read(const QString& path, Document::Kind kind) {
+  if (!has_project() && documents_.empty() && !jobs.has_any(kReading)) emit first_read(kind);
   const QString title = QFileInfo(path).fileName();
   const int id = next_document_++;  // documents stand in the order in which they were asked for
   // Before the whole, which keeps its worker for seconds.

@@ -8,6 +8,7 @@
 #include <QProcess>
 #include <QTest>
 #include <QTimer>
+#include <QToolButton>
 #include <fstream>
 
 #include "tests/views/shell/drop.h"
@@ -81,6 +82,20 @@ TEST_F(OpenedTrace, dropped_it_is_in_overview_and_timeline_without_a_project) {
   settle();
   EXPECT_EQ(bench_->bus.current().kind, Selection::Kind::event);
   EXPECT_EQ(timeline().trace()->event_name(timeline().selected_event()), "kernel1");
+}
+
+TEST_F(OpenedTrace, where_nothing_else_is_open_the_layout_is_that_of_its_kind) {
+  make_window();
+  EXPECT_EQ(window_->layout_name(), "Build");
+  drop({trace_});
+  EXPECT_EQ(window_->layout_name(), "Profile");
+  EXPECT_TRUE(window_->findChild<QToolButton*>("layout.Profile")->isChecked());
+  EXPECT_TRUE(window_->view("training")->visibleRegion().isEmpty()) << "no run is there to be shown";
+  // A project that comes to it is looked at as projects are, and a file that is opened beside it changes nothing.
+  open_spirals();
+  EXPECT_EQ(window_->layout_name(), "Build");
+  drop({trace_});
+  EXPECT_EQ(window_->layout_name(), "Build");
 }
 
 TEST_F(OpenedTrace, chosen_in_the_dialog_it_stands_beside_the_step) {

@@ -57,6 +57,7 @@ TEST_F(OpenedSnapshot, dropped_it_is_in_memory_with_its_peak) {
   EXPECT_EQ(document().kind, Document::Kind::snapshot);
   EXPECT_FALSE(bench_->has_project());
   EXPECT_FALSE(window_->view("memory")->visibleRegion().isEmpty()) << "the view that shows it comes to the front";
+  EXPECT_EQ(window_->layout_name(), "Memory");
   ASSERT_NE(plot(), nullptr);
   ASSERT_NE(plot()->history(), nullptr);
   const snapshot::Timeline& t = *plot()->history()->timeline;
