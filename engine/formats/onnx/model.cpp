@@ -363,7 +363,7 @@ void save_onnx(const std::string& path, const OnnxModel& model) {
 }
 
 namespace {
-void expect_utf8(const std::string& text, const OnnxNode& node) {
+void expect_utf8_of(const OnnxNode& node, const std::string& text) {
   if (!is_utf8(text))
     throw OnnxUnsupported(fmt::format("a {} of it has a name or a text that is not UTF-8", node.op_type));
 }
@@ -372,14 +372,14 @@ void expect_utf8(const std::string& text, const OnnxNode& node) {
 void expect_utf8(const OnnxGraph& g) {
   for (const OnnxNode& n : g.nodes) {
     if (!is_utf8(n.op_type)) throw OnnxUnsupported("an operator of it has a name that is not UTF-8");
-    for (const std::string* text : {&n.name, &n.domain}) expect_utf8(*text, n);
+    for (const std::string* text : {&n.name, &n.domain}) expect_utf8_of(n, *text);
     for (const auto* names : {&n.inputs, &n.outputs})
-      for (const std::string& value : *names) expect_utf8(value, n);
+      for (const std::string& value : *names) expect_utf8_of(n, value);
     for (const OnnxAttribute& a : n.attributes) {
-      expect_utf8(a.name, n);
-      if (const auto* text = std::get_if<std::string>(&a.value)) expect_utf8(*text, n);
+      expect_utf8_of(n, a.name);
+      if (const auto* text = std::get_if<std::string>(&a.value)) expect_utf8_of(n, *text);
       if (const auto* texts = std::get_if<std::vector<std::string>>(&a.value))
-        for (const std::string& text : *texts) expect_utf8(text, n);
+        for (const std::string& text : *texts) expect_utf8_of(n, text);
       if (const auto* body = std::get_if<std::shared_ptr<OnnxGraph>>(&a.value)) expect_utf8(**body);
     }
   }
