@@ -112,7 +112,9 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
     before_file_ = layout_;
     file_layout_ = layout_of(kind, layout_);
     if (file_layout_ != layout_) set_layout(file_layout_);
+    fronts_below_ = true;
   });
+  connect(&bench_, &Workbench::documents_changed, this, &MainWindow::front_below);
   connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
     for (QWidget* w = now; w && isAncestorOf(now); w = w->parentWidget())
       if (auto* v = qobject_cast<View*>(w); v && v != last_view_) {
@@ -174,6 +176,21 @@ void MainWindow::set_layout(const QString& name) {
       arrange(this, docks_, l);
     }
   for (QToolButton* b : layout_buttons_) b->setChecked(b->objectName() == "layout." + layout_);
+}
+
+/// Below the view of the first file comes one that shows a side of it, too.
+void MainWindow::front_below() {
+  if (!fronts_below_ || bench_.documents().empty()) return;
+  fronts_below_ = false;
+  if (bench_.has_project() || layout_ != file_layout_) return;
+  const Selection file = Selection::of_document(bench_.documents().front().id, "open");
+  for (const NamedLayout& l : named_layouts()) {
+    if (layout_ != l.name) continue;
+    for (const QString& id : views_at(Spot::below, l)) {
+      const ViewDef& def = view_defs().at(id.toStdString());
+      if (stands_in(def, l) && def.shows && def.shows(file, bench_)) return docks_[id]->raise();
+    }
+  }
 }
 
 bool MainWindow::event(QEvent* e) {

@@ -33,6 +33,7 @@ class MainWindow : public QMainWindow {
   bool show_view(const QString& id);
   void set_theme(ThemeName theme);
   ThemeName theme() const { return theme_; }
+  void front_below();
   void set_layout(const QString& name);
   QString layout_name() const { return layout_; }
   QSlider* step_slider() const { return slider_; }
@@ -148,6 +149,7 @@ class MainWindow : public QMainWindow {
   QString layout_ = "Build";
   /// The one that a file was looked at in while nothing else was open, and the one before it, for the project to come.
   QString file_layout_, before_file_;
+  bool fronts_below_ = false;
   bool shown_once_ = false, keep_layout_ = false, remembers_ = false;
   bool start_aside_ = false;  ///< the person wants to see the views, though nothing is open
 

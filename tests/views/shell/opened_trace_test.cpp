@@ -91,6 +91,7 @@ TEST_F(OpenedTrace, where_nothing_else_is_open_the_layout_is_that_of_its_kind) {
   EXPECT_EQ(window_->layout_name(), "Profile");
   EXPECT_TRUE(window_->findChild<QToolButton*>("layout.Profile")->isChecked());
   EXPECT_TRUE(window_->view("training")->visibleRegion().isEmpty()) << "no run is there to be shown";
+  EXPECT_FALSE(window_->view("findings")->visibleRegion().isEmpty()) << "below is what shows the trace, too";
   // A project that comes to it is looked at as projects are, and a file that is opened beside it changes nothing.
   open_spirals();
   EXPECT_EQ(window_->layout_name(), "Build");
