@@ -52,6 +52,7 @@ class LogMel : public Transform {
                          std::to_string(in[1]) + " samples");
     return {1, bands_, 1 + (in[1] - window_) / hop_};
   }
+  bool bottom_first(bool) const override { return true; }
   void train(Item& item, Dice&, int64_t, const Other&) const override { evaluate(item); }
   void evaluate(Item& item) const override {
     const Shape to = size(item.size);

@@ -33,6 +33,9 @@ class Dataset {
   virtual Meta target() const = 0;
   /// Number of classes of a target that is a class index; 0 where the target is a value.
   virtual int64_t classes() const { return 0; }
+  /// Of samples that are pictures: their first row is the lowest, as the frequencies of a spectrogram are, and is drawn
+  /// at the bottom.
+  virtual bool bottom_first() const { return false; }
   /// What is to be learnt: "classification" (a class), "segmentation" (a class a pixel), "language" (the next token at
   /// every place), "binary" (0 or 1 as f32), "regression" (values).
   virtual std::string task() const {
@@ -68,6 +71,7 @@ class Wrapper : public Dataset {
   Meta input() const override { return inner_->input(); }
   Meta target() const override { return inner_->target(); }
   int64_t classes() const override { return inner_->classes(); }
+  bool bottom_first() const override { return inner_->bottom_first(); }
   std::string task() const override { return inner_->task(); }
   double bytes_per_token() const override { return inner_->bytes_per_token(); }
   std::string class_name(int64_t index) const override { return inner_->class_name(index); }

@@ -22,6 +22,7 @@ class Transformed : public Wrapper {
         list_(std::move(list)),
         seed_(seed),
         train_(train),
+        bottom_first_(inner_->bottom_first()),
         before_(inner_->input()),
         input_(before_),
         target_(inner_->target()) {
@@ -31,6 +32,7 @@ class Transformed : public Wrapper {
     labels_ = inner_->classes() > 0 && target_.shape.n == 0;
     for (const auto& t : list_) {
       input_.shape = t->size(input_.shape);
+      bottom_first_ = t->bottom_first(bottom_first_);
       mixed_ |= t->mixes();
     }
     if (mixed_ && !labels_) throw Error::usage(std::string(kKey) + ": only samples of one class each can be mixed");
@@ -39,6 +41,7 @@ class Transformed : public Wrapper {
   }
   Meta input() const override { return input_; }
   Meta target() const override { return target_; }
+  bool bottom_first() const override { return bottom_first_; }
   /// Of samples that are mixed on their way none is of one class.
   std::vector<int64_t> labels() const override { return mixed_ && train_ ? std::vector<int64_t>() : inner_->labels(); }
   void fetch(const int64_t* rows, int64_t count, void* x, void* y) const override { fetch_in(0, rows, count, x, y); }
@@ -65,6 +68,7 @@ class Transformed : public Wrapper {
   Item upto(size_t places, int64_t epoch, int64_t row, std::vector<char>& raw) const {
     Item item;
     item.size = before_.shape;
+    item.bottom_first = inner_->bottom_first();
     item.classes = inner_->classes();
     item.x.resize(static_cast<size_t>(before_.shape.product()));
     Meta target = inner_->target();
@@ -85,6 +89,7 @@ class Transformed : public Wrapper {
         list_[k]->train(item, dice, inner_->size(), other);
       else
         list_[k]->evaluate(item);
+      item.bottom_first = list_[k]->bottom_first(item.bottom_first);
     }
     return item;
   }
@@ -92,7 +97,7 @@ class Transformed : public Wrapper {
  private:
   List list_;
   uint64_t seed_;
-  bool train_, masks_ = false, labels_ = false, mixed_ = false;
+  bool train_, masks_ = false, labels_ = false, mixed_ = false, bottom_first_;
   Meta before_, input_, target_;
 };
 

@@ -13,6 +13,7 @@ namespace tenon::data {
 /// with its image.
 struct Item {
   Shape size;
+  bool bottom_first = false;  ///< see Dataset::bottom_first()
   std::vector<float> x;
   std::vector<int64_t> mask;  ///< classes of the pixels; empty where the target is no mask
   int64_t classes = 0;        ///< of the data set
@@ -44,6 +45,8 @@ class Transform {
   virtual ~Transform() = default;
   /// The size of what comes out. Throws Error for a size it cannot take.
   virtual Shape size(const Shape& in) const { return in; }
+  /// Whether the first row of what comes out is the lowest: see Dataset::bottom_first().
+  virtual bool bottom_first(bool in) const { return in; }
   /// Whether it turns classes into shares of classes.
   virtual bool mixes() const { return false; }
   /// In training. `other(row)` is another sample of the set as it came to this transform; row in [0, count).

@@ -47,10 +47,10 @@ TransformLook::Step step_of(const data::Dataset& set, const data::TransformStep&
   step.mean = finite ? sum / static_cast<double>(finite) : 0;
   const Meta meta{DType::f32, {}, from.item.size};
   if (is_picture(meta) || is_sound(meta))
-    step.picture = sample_picture(from.item.x.data(), meta.shape,
+    step.picture = sample_picture(from.item.x.data(), meta.shape, from.item.bottom_first,
                                   Levels(from.item.x.data(), static_cast<int64_t>(from.item.x.size())), kLookSide);
   if (!from.item.mask.empty() && meta.shape.n == 3)
-    step.mask = mask_picture(from.item.mask.data(), meta.shape[1], meta.shape[2], kLookSide);
+    step.mask = mask_picture(from.item.mask.data(), meta.shape[1], meta.shape[2], from.item.bottom_first, kLookSide);
   step.shares = shares_text(set, from.item.shares);
   return step;
 }

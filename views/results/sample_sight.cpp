@@ -76,16 +76,17 @@ SampleSight sight_of(const Results& results, const Prediction& p) {
   if (kind == SampleSight::Kind::text) return look_at_text(sight, results, p, b), sight;
   const Shape shape = results.data->input().shape, target = results.data->target().shape;
   const Levels levels(b.x.data<float>(), b.x.numel());
-  sight.input = sample_picture(b.x.data<float>(), shape, levels);
+  const bool up = results.data->bottom_first();
+  sight.input = sample_picture(b.x.data<float>(), shape, up, levels);
   const auto answer = results.answers.find(p.row);
   if (results.task == "segmentation" && target.n == 2) {
-    sight.target = mask_picture(b.y.data<int64_t>(), target[0], target[1]);
+    sight.target = mask_picture(b.y.data<int64_t>(), target[0], target[1], up);
     if (answer != results.answers.end() && static_cast<int64_t>(answer->second.classes.size()) == target.product())
-      sight.answer = mask_picture(answer->second.classes.data(), target[0], target[1]);
+      sight.answer = mask_picture(answer->second.classes.data(), target[0], target[1], up);
   }
   if (results.task == "reconstruction" && answer != results.answers.end() &&
       static_cast<int64_t>(answer->second.values.size()) == shape.product())
-    sight.answer = sample_picture(answer->second.values.data(), shape, levels);
+    sight.answer = sample_picture(answer->second.values.data(), shape, up, levels);
   return sight;
 }
 

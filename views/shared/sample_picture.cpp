@@ -18,6 +18,13 @@ std::pair<int64_t, int64_t> fitted(int64_t h, int64_t w, int64_t side) {
   return {std::max<int64_t>(1, h * side / most), std::max<int64_t>(1, w * side / most)};
 }
 
+void turn_upside_down(Image& image) {
+  const auto row = static_cast<std::ptrdiff_t>(image.width * image.channels);
+  for (int64_t top = 0, bottom = image.height - 1; top < bottom; ++top, --bottom)
+    std::swap_ranges(image.pixels.begin() + top * row, image.pixels.begin() + (top + 1) * row,
+                     image.pixels.begin() + bottom * row);
+}
+
 Image picture(const float* planes, const Shape& s, const Levels& levels, int64_t side) {
   const auto [h, w] = fitted(s[1], s[2], side);
   Image out{h, w, s[0], std::vector<uint8_t>(static_cast<size_t>(h * w * s[0]))};
@@ -84,11 +91,14 @@ uint8_t Levels::byte(float v) const {
   return std::isfinite(v) ? static_cast<uint8_t>(std::lround(255 * std::clamp((v - low) / (high - low), 0.f, 1.f))) : 0;
 }
 
-Image sample_picture(const float* values, const Shape& shape, const Levels& levels, int64_t side) {
-  return shape.n == 2 ? wave(values, shape, side) : picture(values, shape, levels, side);
+Image sample_picture(const float* values, const Shape& shape, bool bottom_first, const Levels& levels, int64_t side) {
+  if (shape.n == 2) return wave(values, shape, side);
+  Image out = picture(values, shape, levels, side);
+  if (bottom_first) turn_upside_down(out);
+  return out;
 }
 
-Image mask_picture(const int64_t* classes, int64_t height, int64_t width, int64_t side) {
+Image mask_picture(const int64_t* classes, int64_t height, int64_t width, bool bottom_first, int64_t side) {
   const auto [h, w] = fitted(height, width, side);
   Image out{h, w, 3, {}};
   for (int64_t y = 0; y < h; ++y)
@@ -96,6 +106,7 @@ Image mask_picture(const int64_t* classes, int64_t height, int64_t width, int64_
       const Rgb c = class_color(classes[y * height / h * width + x * width / w]);
       out.pixels.insert(out.pixels.end(), {c.r, c.g, c.b});
     }
+  if (bottom_first) turn_upside_down(out);
   return out;
 }
 

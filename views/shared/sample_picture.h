@@ -21,9 +21,11 @@ struct Levels {
   uint8_t byte(float v) const;
 };
 /// Planes as a picture; a sound as a line round its middle, as high as it is loud. The shape is one that is_picture()
-/// or is_sound() knows.
-data::Image sample_picture(const float* values, const Shape& shape, const Levels& levels, int64_t side = kSampleSide);
+/// or is_sound() knows. `bottom_first`: see data::Dataset::bottom_first().
+data::Image sample_picture(const float* values, const Shape& shape, bool bottom_first, const Levels& levels,
+                           int64_t side = kSampleSide);
 /// Classes of pixels as colours.
-data::Image mask_picture(const int64_t* classes, int64_t height, int64_t width, int64_t side = kSampleSide);
+data::Image mask_picture(const int64_t* classes, int64_t height, int64_t width, bool bottom_first,
+                         int64_t side = kSampleSide);
 
 }  // namespace tenon::views
