@@ -1,4 +1,4 @@
-#include "engine/model/channel_groups.h"
+#include "engine/model/channel_follower.h"
 
 #include <fmt/format.h>
 
@@ -16,25 +16,8 @@
 namespace tenon {
 namespace {
 
-/// Channels of one group among those of a value.
-struct Part {
-  size_t group;
-  int64_t channels, repeat;
-  bool operator==(const Part& o) const { return channels == o.channels && repeat == o.repeat; }
-};
-/// What is known of a value: along which axis its channels lie, and whose they are.
-struct Flow {
-  int axis = 1;
-  std::vector<Part> parts;
-};
-
 bool begins_with(const std::string& text, std::initializer_list<const char*> heads) {
   return std::any_of(heads.begin(), heads.end(), [&](const char* h) { return text.starts_with(h); });
-}
-const nn::Module* child(const nn::Module& module, const std::string& name) {
-  for (const auto& [own, m] : module.children())
-    if (own == name) return m.get();
-  return nullptr;
 }
 bool is_one_of(const std::string& text, std::initializer_list<const char*> all) {
   return std::any_of(all.begin(), all.end(), [&](const char* a) { return text == a; });
@@ -53,412 +36,331 @@ bool is_channelwise(const std::string& type) {
          is_one_of(type, {"Upsample", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"});
 }
 
-class Follower {
- public:
-  explicit Follower(const ModelSpec& spec) {
-    const NoGrad no_grad;
-    const PhaseScope build(Phase::build, Category::parameter);
-    const Wiring wiring(spec);
-    for (const LayerSpec& l : spec.layers)
-      if (!l.shares.empty()) shared_[l.name] = l.shares, shared_[l.shares] = l.name;
-    for (const LayerSpec* layer : wiring.order) {
-      try {
-        follow(*layer, wiring.inputs_of(*layer));
-      } catch (const Error& e) {
-        throw e.in("layer " + layer->name);
-      }
-    }
-  }
-  std::vector<ChannelGroup> result() {
-    std::vector<ChannelGroup> out;
-    for (size_t i = 0; i < groups_.size(); ++i)
-      if (root(i) == i && !groups_[i].makers.empty()) out.push_back(std::move(groups_[i]));
-    return out;
-  }
-
- private:
-  size_t root(size_t i) const {
-    while (parent_[i] != i) i = parent_[i];
-    return i;
-  }
-  ChannelGroup& group(const Part& p) { return groups_[root(p.group)]; }
-  void join(size_t a, size_t b) {
-    a = root(a), b = root(b);
-    if (a == b) return;
-    if (b < a) std::swap(a, b);
-    ChannelGroup &to = groups_[a], &from = groups_[b];
-    const auto append = [](auto& x, auto& y) { x.insert(x.end(), y.begin(), y.end()); };
-    append(to.makers, from.makers);
-    append(to.made, from.made);
-    append(to.along, from.along);
-    append(to.read, from.read);
-    append(to.sized, from.sized);
-    append(to.normed, from.normed);
-    if (to.fixed.empty()) to.fixed = from.fixed;
-    if (to.bound.empty()) to.bound = from.bound;
-    block(to, from.block);
-    parent_[b] = a;
-  }
-  /// Smaller blocks within larger ones go with these.
-  static void block(ChannelGroup& g, int64_t size) {
-    if (std::max(g.block, size) % std::min(g.block, size) && g.fixed.empty())
-      g.fixed = fmt::format("groups of {} and of {} lie across each other", g.block, size);
-    g.block = std::max(g.block, size);
-  }
-  Flow begin(int axis, int64_t channels, const std::string& fixed = {}) {
-    groups_.push_back(
-        {.channels = channels, .makers = {}, .made = {}, .along = {}, .read = {}, .fixed = fixed, .bound = {}});
-    parent_.push_back(parent_.size());
-    return {axis, {{groups_.size() - 1, channels, 1}}};
-  }
-  void hold(const Flow& f, const std::string& why) {
-    for (const Part& p : f.parts)
-      if (group(p).fixed.empty()) group(p).fixed = why;
-  }
-  /// A slot a part, behind each other along an axis of a tensor.
-  void put(const Flow& f, std::vector<ChannelSlot> ChannelGroup::*list, const std::string& tensor, int axis) {
-    int64_t at = 0;
-    for (const Part& p : f.parts) {
-      (group(p).*list).push_back({tensor, axis, at, p.repeat});
-      at += p.channels * p.repeat;
-    }
-  }
-  void make(const Flow& f, const LayerSpec& layer, const nn::Module& module, int weight_axis) {
-    ChannelGroup& g = group(f.parts[0]);
-    g.makers.push_back(layer.name);
-    put(f, &ChannelGroup::made, layer.name + ".weight", weight_axis);
-    if (module.own("bias")) put(f, &ChannelGroup::made, layer.name + ".bias", 0);
-  }
-
-  void follow(const LayerSpec& layer, const std::vector<const LayerSpec*>& from) {
-    std::vector<Tensor> in;
-    std::vector<Flow> flows;
-    for (const LayerSpec* f : from) {
-      in.push_back(f ? values_.at(f) : Tensor());
-      if (f) flows.push_back(flows_.at(f));
-    }
-    if (layer.type == "Output") return hold(flows.at(0), "the model's output");
-    if (layer.type == "Input") {
-      const Tensor x = with_batch(input_meta(layer), 2);
-      flows_[&layer] = begin(1, x.ndim() > 1 ? x.size(1) : 1, "the model's input");
-      values_[&layer] = x;
-      return;
-    }
-    std::vector<Meta> metas;
-    for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
-    const auto module = make_layer(layer, metas, {DeviceType::meta});
-    const Tensor out = (*module)(in);
-    Flow flow;
-    const auto shared = shared_.find(layer.name);
-    if (shared != shared_.end() || !known(layer, *module, in, out, flows, flow)) {
-      const std::string why = shared != shared_.end()
-                                  ? fmt::format("{} shares its weights with {}", layer.name, shared->second)
-                                  : fmt::format("{} ({}) is not followed", layer.name, layer.type);
-      for (const Flow& f : flows) hold(f, why);
-      flow = begin(1, out.ndim() > 1 ? out.size(1) : 1, why);
-    }
-    flows_[&layer] = std::move(flow);
-    values_[&layer] = out;
-  }
-
-  /// False where nothing is known of how the layer treats channels.
-  bool known(const LayerSpec& layer, const nn::Module& module, const std::vector<Tensor>& in, const Tensor& out,
-             const std::vector<Flow>& flows, Flow& flow) {
-    if (flows.empty()) return false;
-    const LayerInfo& info = *find_layer_type(layer.type);
-    const AttrValues values = layer_values(layer, info);
-    const Flow& f = flows[0];
-    if (is_elementwise(info) && flows.size() == 1) return flow = f, true;
-    if (is_channelwise(layer.type) && flows.size() == 1) return flow = f, f.axis == 1;
-    if (layer.type == "Linear") return linear(layer, module, in[0], out, f, flow), true;
-    if (is_one_of(layer.type, {"Conv1d", "Conv2d", "Conv3d"})) return conv(layer, module, values, f, flow);
-    if (begins_with(layer.type, {"BatchNorm", "InstanceNorm"}) || layer.type == "PReLU")
-      return each_channel(layer, module, f, flow);
-    if (is_one_of(layer.type, {"Add", "Sub", "Mul"})) return together(flows, in, flow);
-    if (layer.type == "Concat") return concat(values.integer("dim"), in[0].ndim(), flows, flow);
-    if (layer.type == "Flatten") return flatten(values, in[0], f, flow);
-    if (layer.type == "Mean") return mean(values, in[0].ndim(), f, flow);
-    if (is_one_of(layer.type, {"LayerNorm", "RMSNorm"})) return layer_norm(layer, module, values, in[0], f, flow);
-    if (layer.type == "GroupNorm") return group_norm(layer, module, values.integer("num_groups"), f, flow);
-    if (is_one_of(layer.type, {"Embedding", "EmbeddingBag"})) return embedding(layer, out, flow), true;
-    if (is_one_of(layer.type, {"LearnedPositions", "LearnedTokens"})) {
-      if (f.axis != 2) return false;
-      put(f, &ChannelGroup::along, layer.name + ".weight", 1);
-      return flow = f, true;
-    }
-    if (layer.type == "Select" || layer.type == "Permute") return moved(layer.type, values, in[0].ndim(), f, flow);
-    if (layer.type == "MultiheadAttention") return attention_layer(layer, values, in, out, flows, flow);
-    if (layer.type.starts_with("Transformer")) return transformer(layer, module, values, in, flows, flow);
-    return false;
-  }
-
-  bool layer_norm(const LayerSpec& layer, const nn::Module& module, const AttrValues& values, const Tensor& x,
-                  const Flow& f, Flow& flow) {
-    const int first = x.ndim() - static_cast<int>(values.ints("normalized_shape").size());
-    flow = f;
-    if (f.axis < first) return true;  // each channel by itself
-    for (const char* name : {"weight", "bias"})
-      if (module.own(name)) put(f, &ChannelGroup::along, layer.name + "." + name, f.axis - first);
-    norm_over(f, layer.name, fmt::format("{} ({}) sees all of them", layer.name, layer.type));
-    return true;
-  }
-  void norm_over(const Flow& f, const std::string& module, const std::string& bound) {
-    for (const Part& p : f.parts) {
-      ChannelGroup& g = group(p);
-      if (std::find(g.normed.begin(), g.normed.end(), module) == g.normed.end()) g.normed.push_back(module);
-      if (g.bound.empty()) g.bound = bound;
-    }
-  }
-
-  bool group_norm(const LayerSpec& layer, const nn::Module& module, int64_t groups, const Flow& f, Flow& flow) {
-    if (f.axis != 1 || f.parts.size() != 1 || f.parts[0].repeat != 1) return false;
-    for (const char* name : {"weight", "bias"})
-      if (module.own(name)) put(f, &ChannelGroup::along, layer.name + "." + name, 0);
-    ChannelGroup& g = group(f.parts[0]);
-    if (groups < g.channels) {
-      block(g, g.channels / groups);
-      if (g.bound.empty()) g.bound = fmt::format("{} (GroupNorm) has groups of {}", layer.name, g.channels / groups);
-    }
-    flow = f;
-    return true;
-  }
-
-  /// A row is a token, a place in it a channel.
-  void embedding(const LayerSpec& layer, const Tensor& out, Flow& flow) {
-    flow = begin(out.ndim() - 1, out.size(-1));
-    group(flow.parts[0]).makers.push_back(layer.name);
-    put(flow, &ChannelGroup::made, layer.name + ".weight", 1);
-  }
-
-  bool moved(const std::string& type, const AttrValues& values, int axes, const Flow& f, Flow& flow) {
-    flow = f;
-    if (type == "Select") {
-      const int64_t dim = values.integer("dim"), at = dim < 0 ? dim + axes : dim;
-      if (at < f.axis) --flow.axis;
-      return at != f.axis;
-    }
-    const std::vector<int64_t>& dims = values.ints("dims");
-    for (size_t i = 0; i < dims.size(); ++i)
-      if ((dims[i] < 0 ? dims[i] + axes : dims[i]) == f.axis) flow.axis = static_cast<int>(i);
-    return true;
-  }
-
-  /// The units between the two Linears within a layer of a transformer: nobody outside sees them.
-  void feed_forward(const LayerSpec& layer, const std::string& at, int64_t units) {
-    const Flow within = begin(1, units);
-    ChannelGroup& g = group(within.parts[0]);
-    g.makers.push_back(at);
-    g.sized.push_back(layer.name + ".dim_feedforward");
-    if (at != layer.name) g.bound = fmt::format("the layers of {} are of one width", layer.name);
-    put(within, &ChannelGroup::made, at + ".linear1.weight", 0);
-    put(within, &ChannelGroup::made, at + ".linear1.bias", 0);
-    put(within, &ChannelGroup::read, at + ".linear2.weight", 1);
-  }
-
-  /// Attention at a module's path: `heads` of channels between its projections, which nobody outside sees. What it
-  /// reads is of the size that `sized` says, or, of keys and values that are not, has projections of its own.
-  bool attention(const std::string& at, const std::string& sized, const Flow& q, const Flow& k, const Flow& v,
-                 int64_t heads, bool bias) {
-    for (const Flow* f : {&q, &k, &v})
-      if (f->parts.size() != 1 || f->parts[0].repeat != 1) return false;
-    const int64_t features = q.parts[0].channels;
-    const bool together = k.parts[0].channels == features && v.parts[0].channels == features;
-    const Flow within = begin(1, features);
-    ChannelGroup& inner = group(within.parts[0]);
-    inner.makers.push_back(at + ".in_proj");
-    inner.sized.push_back(sized);
-    inner.block = features / heads;
-    inner.bound = fmt::format("{} has heads of {}", at, inner.block);
-    for (const auto& [letter, f, i] : {std::tuple("q", &q, 0), {"k", &k, 1}, {"v", &v, 2}}) {
-      const std::string own = fmt::format("{}.{}_proj_weight", at, letter);
-      const int64_t begin = i * features;
-      inner.made.push_back({together ? at + ".in_proj_weight" : own, 0, together ? begin : 0, 1, i == 0});
-      if (bias) inner.made.push_back({at + ".in_proj_bias", 0, begin, 1, i == 0});
-      if (!together) put(*f, &ChannelGroup::read, own, 1);
-    }
-    inner.read.push_back({at + ".out_proj.weight", 1, 0, 1});
-    group(q.parts[0]).sized.push_back(sized);
-    if (group(q.parts[0]).bound.empty()) group(q.parts[0]).bound = at + " has as many features";
-    if (!together) return true;
-    join(q.parts[0].group, k.parts[0].group);
-    join(q.parts[0].group, v.parts[0].group);
-    put(q, &ChannelGroup::read, at + ".in_proj_weight", 1);
-    return true;
-  }
-  void projected(const Flow& f, const std::string& at, const std::string& maker, bool bias) {
-    ChannelGroup& g = group(f.parts[0]);
-    g.makers.push_back(maker);
-    g.made.push_back({at + ".weight", 0, 0, 1});
-    if (bias) g.made.push_back({at + ".bias", 0, 0, 1});
-  }
-
-  bool attention_layer(const LayerSpec& layer, const AttrValues& values, const std::vector<Tensor>& in,
-                       const Tensor& out, const std::vector<Flow>& flows, Flow& flow) {
-    size_t next = 0;
-    std::vector<const Flow*> given;
-    for (const Tensor& t : in) given.push_back(t ? &flows[next++] : nullptr);
-    given.resize(3, nullptr);
-    const Flow &q = *given[0], &k = given[1] ? *given[1] : q, &v = given[2] ? *given[2] : k;
-    for (const Flow* f : {&q, &k, &v})
-      if (f->axis != 2) return false;
-    const std::string sized = layer.name + ".embed_dim";
-    const bool bias = values.flag("bias");
-    if (!attention(layer.name, sized, q, k, v, values.integer("num_heads"), bias)) return false;
-    flow = begin(2, out.size(2));
-    group(flow.parts[0]).sized.push_back(sized);
-    group(flow.parts[0]).bound = layer.name + " has as many features";
-    projected(flow, layer.name + ".out_proj", layer.name, bias);
-    return true;
-  }
-
-  /// One layer, or a stack of them: what goes through is added to at every place.
-  bool transformer(const LayerSpec& layer, const nn::Module& module, const AttrValues& values,
-                   const std::vector<Tensor>& in, const std::vector<Flow>& flows, Flow& flow) {
-    const bool whole = layer.type == "Transformer", decodes = layer.type.find("Decoder") != std::string::npos;
-    const Flow& x = flows[0];
-    bool followed = true;
-    for (size_t i = 0; i < (whole || decodes ? 2u : 1u); ++i)
-      followed &= i < flows.size() && flows[i].axis == in[i].ndim() - 1 && flows[i].parts.size() == 1 &&
-                  flows[i].parts[0].repeat == 1;
-    const auto stack = [&](const std::string& at, const nn::Module& of, const Flow& f, const Flow* memory) {
-      for (size_t i = 0; i < child(of, "layers")->children().size(); ++i)
-        one(layer, fmt::format("{}.layers.{}", at, i), values, f, memory, followed);
-      if (child(of, "norm") && followed) stack_norm(at + ".norm", f);
-    };
-    if (whole) {
-      stack(layer.name + ".encoder", *child(module, "encoder"), x, nullptr);
-      stack(layer.name + ".decoder", *child(module, "decoder"), flows.size() > 1 ? flows[1] : x, &x);
-    } else if (child(module, "layers")) {
-      stack(layer.name, module, x, decodes && followed ? &flows[1] : nullptr);
-    } else {
-      one(layer, layer.name, values, x, decodes && followed ? &flows[1] : nullptr, followed);
-    }
-    flow = whole && followed ? flows[1] : x;
-    return followed;
-  }
-  void stack_norm(const std::string& at, const Flow& f) {
-    for (const char* name : {".weight", ".bias"}) put(f, &ChannelGroup::along, at + name, 0);
-    norm_over(f, at, at + " sees all of them");
-  }
-  void one(const LayerSpec& layer, const std::string& at, const AttrValues& values, const Flow& x, const Flow* memory,
-           bool followed) {
-    feed_forward(layer, at, values.integer("dim_feedforward"));
-    if (!followed) return;
-    const std::string sized = layer.name + ".d_model";
-    const int64_t heads = values.integer("nhead");
-    attention(at + ".self_attn", sized, x, x, x, heads, true);
-    projected(x, at + ".self_attn.out_proj", at + ".self_attn.out_proj", true);
-    if (memory) {
-      attention(at + ".multihead_attn", sized, x, *memory, *memory, heads, true);
-      projected(x, at + ".multihead_attn.out_proj", at + ".multihead_attn.out_proj", true);
-    }
-    put(x, &ChannelGroup::read, at + ".linear1.weight", 1);
-    projected(x, at + ".linear2", at + ".linear2", true);
-    for (const char* norm : {".norm1", ".norm2", ".norm3"})
-      if (norm != std::string(".norm3") || memory) stack_norm(at + norm, x);
-  }
-
-  void linear(const LayerSpec& layer, const nn::Module& module, const Tensor& x, const Tensor& out, const Flow& f,
-              Flow& flow) {
-    if (f.axis == x.ndim() - 1)
-      put(f, &ChannelGroup::read, layer.name + ".weight", 1);
-    else
-      hold(f, fmt::format("{} (Linear) reads another axis", layer.name));
-    flow = begin(out.ndim() - 1, out.size(-1));
-    make(flow, layer, module, 0);
-  }
-
-  bool conv(const LayerSpec& layer, const nn::Module& module, const AttrValues& values, const Flow& f, Flow& flow) {
-    const Tensor w = module.own("weight");
-    const int64_t groups = values.integer("groups");
-    const bool plain =
-        f.axis == 1 && std::all_of(f.parts.begin(), f.parts.end(), [](auto& p) { return p.repeat == 1; });
-    if (!plain) return false;
-    if (groups == 1) {
-      put(f, &ChannelGroup::read, layer.name + ".weight", 1);
-      flow = begin(1, w.size(0));
-      make(flow, layer, module, 0);
-      return true;
-    }
-    if (w.size(1) != 1 || w.size(0) != groups) return false;
-    put(f, &ChannelGroup::along, layer.name + ".weight", 0);
-    if (module.own("bias")) put(f, &ChannelGroup::along, layer.name + ".bias", 0);
-    flow = f;
-    return true;
-  }
-
-  bool each_channel(const LayerSpec& layer, const nn::Module& module, const Flow& f, Flow& flow) {
-    int64_t all = 0;
-    for (const Part& p : f.parts) all += p.channels * p.repeat;
-    for (const auto& list : {module.parameters(), module.buffers()})
-      for (const nn::Named& n : list)
-        if (n.tensor.numel() > 1 && (f.axis != 1 || n.tensor.ndim() != 1 || n.tensor.size(0) != all)) return false;
-    if (f.axis != 1 && layer.type != "PReLU") return false;
-    for (const auto& list : {module.parameters(), module.buffers()})
-      for (const nn::Named& n : list)
-        if (n.tensor.ndim() == 1 && n.tensor.size(0) == all && (all > 1 || layer.type != "PReLU"))
-          put(f, &ChannelGroup::along, layer.name + "." + n.name, 0);
-    flow = f;
-    return true;
-  }
-
-  bool together(const std::vector<Flow>& flows, const std::vector<Tensor>& in, Flow& flow) {
-    if (flows.size() != 2 || in[0].ndim() != in[1].ndim() || flows[0].axis != flows[1].axis) return false;
-    if (flows[0].parts != flows[1].parts) return false;
-    for (size_t i = 0; i < flows[0].parts.size(); ++i) join(flows[0].parts[i].group, flows[1].parts[i].group);
-    flow = flows[0];
-    return true;
-  }
-
-  bool concat(int64_t dim, int axes, const std::vector<Flow>& flows, Flow& flow) {
-    if (dim < 0) dim += axes;
-    flow = flows[0];
-    for (size_t i = 1; i < flows.size(); ++i) {
-      if (flows[i].axis != flow.axis) return false;
-      if (dim == flow.axis) {
-        flow.parts.insert(flow.parts.end(), flows[i].parts.begin(), flows[i].parts.end());
-        continue;
-      }
-      if (flows[i].parts != flow.parts) return false;
-      for (size_t k = 0; k < flow.parts.size(); ++k) join(flow.parts[k].group, flows[i].parts[k].group);
-    }
-    return true;
-  }
-
-  bool flatten(const AttrValues& values, const Tensor& x, const Flow& f, Flow& flow) {
-    const int n = x.ndim();
-    int64_t first = values.integer("start_dim"), last = values.integer("end_dim");
-    if (last < 0) last += n;
-    flow = f;
-    if (f.axis < first || first >= last) return true;
-    if (f.axis > last) return flow.axis -= static_cast<int>(last - first), true;
-    int64_t before = 1, behind = 1;
-    for (int i = static_cast<int>(first); i <= last; ++i)
-      if (i != f.axis) (i < f.axis ? before : behind) *= x.size(i);
-    flow.axis = static_cast<int>(first);
-    for (Part& p : flow.parts) p.repeat *= behind;
-    return before == 1;
-  }
-
-  bool mean(const AttrValues& values, int axes, const Flow& f, Flow& flow) {
-    flow = f;
-    for (int64_t d : values.ints("dims")) {
-      if (d < 0) d += axes;
-      if (d == f.axis) return false;
-      if (d < f.axis && !values.flag("keepdim")) --flow.axis;
-    }
-    return true;
-  }
-
-  std::vector<ChannelGroup> groups_;
-  std::vector<size_t> parent_;
-  std::map<std::string, std::string> shared_;  ///< by layer: another one with the same weights
-  std::map<const LayerSpec*, Tensor> values_;
-  std::map<const LayerSpec*, Flow> flows_;
-};
-
 }  // namespace
 
-std::vector<ChannelGroup> channel_groups(const ModelSpec& spec) { return Follower(spec).result(); }
+ChannelFollower::ChannelFollower(const ModelSpec& spec) {
+  const NoGrad no_grad;
+  const PhaseScope build(Phase::build, Category::parameter);
+  const Wiring wiring(spec);
+  for (const LayerSpec& l : spec.layers)
+    if (!l.shares.empty()) shared_[l.name] = l.shares, shared_[l.shares] = l.name;
+  for (const WireSpec& w : spec.wires) ++readers_[w.from];
+  for (const LayerSpec* layer : wiring.order) {
+    try {
+      follow(*layer, wiring.inputs_of(*layer));
+    } catch (const Error& e) {
+      throw e.in("layer " + layer->name);
+    }
+  }
+}
+
+std::vector<ChannelGroup> ChannelFollower::result() {
+  for (const auto& [product, g] : without_values_)
+    if (ChannelGroup& of = groups_[root(g)]; of.fixed.empty())
+      of.fixed = fmt::format("what is made of {} is not followed", product);
+  std::vector<ChannelGroup> out;
+  for (size_t i = 0; i < groups_.size(); ++i)
+    if (root(i) == i && !groups_[i].makers.empty()) out.push_back(std::move(groups_[i]));
+  return out;
+}
+
+size_t ChannelFollower::root(size_t i) const {
+  while (parent_[i] != i) i = parent_[i];
+  return i;
+}
+
+void ChannelFollower::join(size_t a, size_t b) {
+  a = root(a), b = root(b);
+  if (a == b) return;
+  if (b < a) std::swap(a, b);
+  ChannelGroup &to = groups_[a], &from = groups_[b];
+  const auto append = [](auto& x, auto& y) { x.insert(x.end(), y.begin(), y.end()); };
+  append(to.makers, from.makers);
+  append(to.made, from.made);
+  append(to.along, from.along);
+  append(to.read, from.read);
+  append(to.sized, from.sized);
+  append(to.normed, from.normed);
+  to.dotted = to.dotted || from.dotted;
+  if (to.fixed.empty()) to.fixed = from.fixed;
+  if (to.bound.empty()) to.bound = from.bound;
+  block(to, from.block);
+  parent_[b] = a;
+}
+
+void ChannelFollower::block(ChannelGroup& g, int64_t size) {
+  if (std::max(g.block, size) % std::min(g.block, size) && g.fixed.empty())
+    g.fixed = fmt::format("groups of {} and of {} lie across each other", g.block, size);
+  g.block = std::max(g.block, size);
+}
+
+ChannelFollower::Flow ChannelFollower::begin(int axis, int64_t channels, const std::string& fixed) {
+  groups_.push_back(
+      {.channels = channels, .makers = {}, .made = {}, .along = {}, .read = {}, .fixed = fixed, .bound = {}});
+  parent_.push_back(parent_.size());
+  return {axis, {{groups_.size() - 1, channels, 1}}};
+}
+
+void ChannelFollower::hold(const Flow& f, const std::string& why) {
+  for (const Part& p : f.parts)
+    if (group(p).fixed.empty()) group(p).fixed = why;
+}
+
+void ChannelFollower::put(const Flow& f, std::vector<ChannelSlot> ChannelGroup::*list, const std::string& tensor,
+                          int axis) {
+  int64_t at = 0;
+  for (const Part& p : f.parts) {
+    (group(p).*list).push_back({tensor, axis, at, p.repeat});
+    at += p.channels * p.repeat;
+  }
+}
+
+void ChannelFollower::make(const Flow& f, const LayerSpec& layer, const nn::Module& module, int weight_axis) {
+  ChannelGroup& g = group(f.parts[0]);
+  g.makers.push_back(layer.name);
+  put(f, &ChannelGroup::made, layer.name + ".weight", weight_axis);
+  if (module.own("bias")) put(f, &ChannelGroup::made, layer.name + ".bias", 0);
+}
+
+void ChannelFollower::follow(const LayerSpec& layer, const std::vector<const LayerSpec*>& from) {
+  std::vector<Tensor> in;
+  std::vector<Flow> flows;
+  for (const LayerSpec* f : from) {
+    in.push_back(f ? values_.at(f) : Tensor());
+    if (f) flows.push_back(flows_.at(f));
+  }
+  const LayerInfo* info = find_layer_type(layer.type);
+  if (!(info && is_elementwise(*info)) &&
+      !is_one_of(layer.type, {"MatMul", "ScaledDotProductAttention", "Permute", "Unflatten", "Reshape", "Flatten"}))
+    for (size_t i = 0, next = 0; i < in.size(); ++i) {
+      if (!in[i]) continue;
+      Flow& f = flows[next++];
+      if (f.heads < 0) continue;
+      const std::string why = fmt::format("{} ({}) reads parts of them", layer.name, layer.type);
+      hold(f, why);
+      f = begin(1, in[i].size(1), why);
+    }
+  if (layer.type == "Output") return hold(flows.at(0), "the model's output");
+  if (layer.type == "Input") {
+    const Tensor x = with_batch(input_meta(layer), 2);
+    flows_[&layer] = begin(1, x.ndim() > 1 ? x.size(1) : 1, "the model's input");
+    values_[&layer] = x;
+    return;
+  }
+  std::vector<Meta> metas;
+  for (const Tensor& t : in) metas.push_back(t ? t.meta() : Meta{});
+  const auto module = make_layer(layer, metas, {DeviceType::meta});
+  const Tensor out = (*module)(in);
+  Flow flow;
+  const auto shared = shared_.find(layer.name);
+  if (shared != shared_.end() || !known(layer, *module, in, out, flows, flow)) {
+    const std::string why = shared != shared_.end()
+                                ? fmt::format("{} shares its weights with {}", layer.name, shared->second)
+                                : fmt::format("{} ({}) is not followed", layer.name, layer.type);
+    for (const Flow& f : flows) hold(f, why);
+    flow = begin(1, out.ndim() > 1 ? out.size(1) : 1, why);
+  }
+  // What multiplies every channel alike can be done by the Linear before it.
+  if (readers_[layer.name] > 1 ||
+      !is_one_of(layer.type, {"Linear", "Identity", "Dropout", "Permute", "Unflatten", "Reshape"}))
+    flow.asker.clear();
+  flows_[&layer] = std::move(flow);
+  values_[&layer] = out;
+}
+
+bool ChannelFollower::known(const LayerSpec& layer, const nn::Module& module, const std::vector<Tensor>& in,
+                            const Tensor& out, const std::vector<Flow>& flows, Flow& flow) {
+  if (flows.empty()) return false;
+  const LayerInfo& info = *find_layer_type(layer.type);
+  const AttrValues values = layer_values(layer, info);
+  const Flow& f = flows[0];
+  if (is_elementwise(info) && flows.size() == 1) return flow = f, true;
+  if (layer.type == "Softmax" && !f.scores.empty()) return flow = f, true;
+  if (layer.type == "MatMul") return matrix_product(layer, in, out, flows, flow);
+  if (layer.type == "ScaledDotProductAttention")
+    return flows.size() >= 3 && flows[1].axis == in[1].ndim() - 1 &&
+           dot(layer, f, flows[1], values.number("scale") > 0 ? Asks::sum : Asks::root, flow) &&
+           weigh(Flow(flow), flows[2], out, flow);
+  if (is_one_of(layer.type, {"Unflatten", "Reshape", "Flatten"}) && regrouped(layer, in[0], out, f, flow)) return true;
+  if (f.heads >= 0 && is_one_of(layer.type, {"Unflatten", "Reshape", "Flatten"})) return false;
+  if (layer.type == "Permute") return moved(layer.type, values, in[0].ndim(), f, flow);
+  if (begins_with(layer.type, {"LSTM", "GRU", "RNN"})) return recurrent(layer, module, values, in, out, f, flow);
+  if (is_channelwise(layer.type) && flows.size() == 1) return flow = f, f.axis == 1;
+  if (layer.type == "Linear") return linear(layer, module, in[0], out, f, flow), true;
+  if (is_one_of(layer.type, {"Conv1d", "Conv2d", "Conv3d"})) return conv(layer, module, values, f, flow);
+  if (begins_with(layer.type, {"BatchNorm", "InstanceNorm"}) || layer.type == "PReLU")
+    return each_channel(layer, module, f, flow);
+  if (is_one_of(layer.type, {"Add", "Sub", "Mul"}) && flows.size() == 2 &&
+      flows[0].scores.empty() != flows[1].scores.empty()) {  // a mask, or a factor
+    hold(flows[f.scores.empty() ? 0 : 1], fmt::format("{} goes into products of queries and keys", layer.name));
+    return flow = flows[f.scores.empty() ? 1 : 0], true;
+  }
+  if (is_one_of(layer.type, {"Add", "Sub", "Mul"})) return together(flows, in, flow);
+  if (layer.type == "Concat") return concat(values.integer("dim"), in[0].ndim(), flows, flow);
+  if (layer.type == "Flatten") return flatten(values, in[0], f, flow);
+  if (layer.type == "Mean") return mean(values, in[0].ndim(), f, flow);
+  if (is_one_of(layer.type, {"LayerNorm", "RMSNorm"})) return layer_norm(layer, module, values, in[0], f, flow);
+  if (layer.type == "GroupNorm") return group_norm(layer, module, values.integer("num_groups"), f, flow);
+  if (is_one_of(layer.type, {"Embedding", "EmbeddingBag"})) return embedding(layer, out, flow), true;
+  if (is_one_of(layer.type, {"LearnedPositions", "LearnedTokens"})) {
+    if (f.axis != 2) return false;
+    put(f, &ChannelGroup::along, layer.name + ".weight", 1);
+    return flow = f, true;
+  }
+  if (layer.type == "Select") return moved(layer.type, values, in[0].ndim(), f, flow);
+  if (layer.type == "MultiheadAttention") return attention_layer(layer, values, in, out, flows, flow);
+  if (layer.type.starts_with("Transformer")) return transformer(layer, module, values, in, flows, flow);
+  return false;
+}
+
+bool ChannelFollower::layer_norm(const LayerSpec& layer, const nn::Module& module, const AttrValues& values,
+                                 const Tensor& x, const Flow& f, Flow& flow) {
+  const int first = x.ndim() - static_cast<int>(values.ints("normalized_shape").size());
+  flow = f;
+  if (f.axis < first) return true;  // each channel by itself
+  for (const char* name : {"weight", "bias"})
+    if (module.own(name)) put(f, &ChannelGroup::along, layer.name + "." + name, f.axis - first);
+  norm_over(f, layer.name, fmt::format("{} ({}) sees all of them", layer.name, layer.type));
+  return true;
+}
+
+void ChannelFollower::norm_over(const Flow& f, const std::string& module, const std::string& bound) {
+  for (const Part& p : f.parts) {
+    ChannelGroup& g = group(p);
+    if (std::find(g.normed.begin(), g.normed.end(), module) == g.normed.end()) g.normed.push_back(module);
+    if (g.bound.empty()) g.bound = bound;
+  }
+}
+
+bool ChannelFollower::group_norm(const LayerSpec& layer, const nn::Module& module, int64_t groups, const Flow& f,
+                                 Flow& flow) {
+  if (f.axis != 1 || f.parts.size() != 1 || f.parts[0].repeat != 1) return false;
+  for (const char* name : {"weight", "bias"})
+    if (module.own(name)) put(f, &ChannelGroup::along, layer.name + "." + name, 0);
+  ChannelGroup& g = group(f.parts[0]);
+  if (groups < g.channels) {
+    block(g, g.channels / groups);
+    if (g.bound.empty()) g.bound = fmt::format("{} (GroupNorm) has groups of {}", layer.name, g.channels / groups);
+  }
+  flow = f;
+  return true;
+}
+
+void ChannelFollower::embedding(const LayerSpec& layer, const Tensor& out, Flow& flow) {
+  flow = begin(out.ndim() - 1, out.size(-1));
+  group(flow.parts[0]).makers.push_back(layer.name);
+  put(flow, &ChannelGroup::made, layer.name + ".weight", 1);
+}
+
+bool ChannelFollower::moved(const std::string& type, const AttrValues& values, int axes, const Flow& f, Flow& flow) {
+  flow = f;
+  if (type == "Select") {
+    const int64_t dim = values.integer("dim"), at = dim < 0 ? dim + axes : dim;
+    if (at < f.axis) --flow.axis;
+    return at != f.axis;
+  }
+  const std::vector<int64_t>& dims = values.ints("dims");
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t from = dims[i] < 0 ? dims[i] + axes : dims[i];
+    if (from == f.axis) flow.axis = static_cast<int>(i);
+    if (from == f.heads) flow.heads = static_cast<int>(i);
+  }
+  return true;
+}
+
+void ChannelFollower::linear(const LayerSpec& layer, const nn::Module& module, const Tensor& x, const Tensor& out,
+                             const Flow& f, Flow& flow) {
+  if (f.axis == x.ndim() - 1)
+    put(f, &ChannelGroup::read, layer.name + ".weight", 1);
+  else
+    hold(f, fmt::format("{} (Linear) reads another axis", layer.name));
+  flow = begin(out.ndim() - 1, out.size(-1));
+  flow.asker = layer.name;
+  make(flow, layer, module, 0);
+}
+
+bool ChannelFollower::conv(const LayerSpec& layer, const nn::Module& module, const AttrValues& values, const Flow& f,
+                           Flow& flow) {
+  const Tensor w = module.own("weight");
+  const int64_t groups = values.integer("groups");
+  const bool plain = f.axis == 1 && std::all_of(f.parts.begin(), f.parts.end(), [](auto& p) { return p.repeat == 1; });
+  if (!plain) return false;
+  if (groups == 1) {
+    put(f, &ChannelGroup::read, layer.name + ".weight", 1);
+    flow = begin(1, w.size(0));
+    make(flow, layer, module, 0);
+    return true;
+  }
+  if (w.size(1) != 1 || w.size(0) != groups) return false;
+  put(f, &ChannelGroup::along, layer.name + ".weight", 0);
+  if (module.own("bias")) put(f, &ChannelGroup::along, layer.name + ".bias", 0);
+  flow = f;
+  return true;
+}
+
+bool ChannelFollower::each_channel(const LayerSpec& layer, const nn::Module& module, const Flow& f, Flow& flow) {
+  int64_t all = 0;
+  for (const Part& p : f.parts) all += p.channels * p.repeat;
+  for (const auto& list : {module.parameters(), module.buffers()})
+    for (const nn::Named& n : list)
+      if (n.tensor.numel() > 1 && (f.axis != 1 || n.tensor.ndim() != 1 || n.tensor.size(0) != all)) return false;
+  if (f.axis != 1 && layer.type != "PReLU") return false;
+  for (const auto& list : {module.parameters(), module.buffers()})
+    for (const nn::Named& n : list)
+      if (n.tensor.ndim() == 1 && n.tensor.size(0) == all && (all > 1 || layer.type != "PReLU"))
+        put(f, &ChannelGroup::along, layer.name + "." + n.name, 0);
+  flow = f;
+  return true;
+}
+
+bool ChannelFollower::together(const std::vector<Flow>& flows, const std::vector<Tensor>& in, Flow& flow) {
+  if (flows.size() != 2 || in[0].ndim() != in[1].ndim() || flows[0].axis != flows[1].axis) return false;
+  if (flows[0].parts != flows[1].parts) return false;
+  for (size_t i = 0; i < flows[0].parts.size(); ++i) join(flows[0].parts[i].group, flows[1].parts[i].group);
+  flow = flows[0];
+  return true;
+}
+
+bool ChannelFollower::concat(int64_t dim, int axes, const std::vector<Flow>& flows, Flow& flow) {
+  if (dim < 0) dim += axes;
+  flow = flows[0];
+  for (size_t i = 1; i < flows.size(); ++i) {
+    if (flows[i].axis != flow.axis) return false;
+    if (dim == flow.axis) {
+      flow.parts.insert(flow.parts.end(), flows[i].parts.begin(), flows[i].parts.end());
+      continue;
+    }
+    if (flows[i].parts != flow.parts) return false;
+    for (size_t k = 0; k < flow.parts.size(); ++k) join(flow.parts[k].group, flows[i].parts[k].group);
+  }
+  return true;
+}
+
+bool ChannelFollower::flatten(const AttrValues& values, const Tensor& x, const Flow& f, Flow& flow) {
+  const int n = x.ndim();
+  int64_t first = values.integer("start_dim"), last = values.integer("end_dim");
+  if (last < 0) last += n;
+  flow = f;
+  if (f.axis < first || first >= last) return true;
+  if (f.axis > last) return flow.axis -= static_cast<int>(last - first), true;
+  int64_t before = 1, behind = 1;
+  for (int i = static_cast<int>(first); i <= last; ++i)
+    if (i != f.axis) (i < f.axis ? before : behind) *= x.size(i);
+  flow.axis = static_cast<int>(first);
+  for (Part& p : flow.parts) p.repeat *= behind;
+  return before == 1;
+}
+
+bool ChannelFollower::mean(const AttrValues& values, int axes, const Flow& f, Flow& flow) {
+  flow = f;
+  for (int64_t d : values.ints("dims")) {
+    if (d < 0) d += axes;
+    if (d == f.axis) return false;
+    if (d < f.axis && !values.flag("keepdim")) --flow.axis;
+  }
+  return true;
+}
+
+std::vector<ChannelGroup> channel_groups(const ModelSpec& spec) { return ChannelFollower(spec).result(); }
 
 }  // namespace tenon

@@ -12,8 +12,8 @@ struct ChannelSlot {
   std::string tensor;  ///< "features.0.weight"
   int axis = 0;
   int64_t begin = 0, repeat = 1;
-  /// Queries of attention: the products of a block of them are divided by the root of its size.
-  bool asks = false;
+  /// Queries of attention: the products of a block of them with keys are added up, and divided by the root of its size.
+  enum class Asks : uint8_t { no, sum, root } asks = Asks::no;
 };
 
 /// Channels that go together: what the layers that make them give is added up, or read by the same layer, so that one
@@ -28,15 +28,16 @@ struct ChannelGroup {
   std::string bound;                ///< why none can go by itself: heads, norms over all of them
   /// They stand in blocks of as many, each of which is treated as a whole: heads, groups of a GroupNorm.
   int64_t block = 1;
+  bool dotted = false;  ///< queries and keys: the products of a block are added up
   /// Attributes that say how many there are, "block.d_model"; groups that have one in common are of one size.
   std::vector<std::string> sized = {};
   std::vector<std::string> normed = {};  ///< modules that take the mean or variance over all of them
 };
 
 /// The groups of a model, followed from every Linear, convolution and Embedding through norms, activations, dropout,
-/// pooling, padding, Flatten, sums, products, Concat and attention to whoever reads them, and those within attention
-/// and the layers of a transformer. What is not followed holds its channels, as do the model's ends. Throws Error for
-/// a model that cannot be built.
+/// pooling, padding, Flatten, sums, products, Concat and attention (a layer, or wired by hand of Linear, MatMul and
+/// Softmax) to whoever reads them, and those within attention, the layers of a transformer and recurrent layers. What
+/// is not followed holds its channels, as do the model's ends. Throws Error for a model that cannot be built.
 std::vector<ChannelGroup> channel_groups(const ModelSpec& spec);
 
 }  // namespace tenon

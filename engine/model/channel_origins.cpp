@@ -16,6 +16,7 @@ namespace tenon {
 namespace {
 
 using Places = std::vector<int64_t>;
+using Asks = ChannelSlot::Asks;
 
 Places counted(int64_t n) {
   Places all(static_cast<size_t>(n));
@@ -56,7 +57,7 @@ SlotMap slots_of(const std::vector<ChannelGroup>& groups) {
 struct GroupOrigin {
   const ChannelGroup* before = nullptr;  ///< null: they are none of before
   Places from;
-  double asks = 1;  ///< what queries are multiplied by, so that their products stay
+  std::vector<double> times = {};  ///< what queries are multiplied by for their sums of products to stay; empty: by 1
   std::string otherwise = {};
 };
 
@@ -145,6 +146,16 @@ class OriginFinder {
     return from;
   }
 
+  /// Of each channel one over how many of its block come from the same one.
+  static std::vector<double> shares_of_copies(const Places& from, int64_t block) {
+    std::vector<double> shares;
+    for (size_t i = 0; i < from.size(); ++i) {
+      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(i) / block * block;
+      shares.push_back(1 / static_cast<double>(std::count(begin, begin + block, from[i])));
+    }
+    return shares;
+  }
+
   /// Whole blocks come from whole ones, or each is the same one, but larger or smaller.
   GroupOrigin blocks_of(const ChannelGroup& g, const ChannelGroup& before) const {
     const int64_t was = before.channels, is = g.channels, size_was = before.block, size = g.block;
@@ -168,11 +179,14 @@ class OriginFinder {
         const Places within = size < size_was ? largest(norms_of(b * size_was, size_was, 1), size) : counted(size);
         for (const int64_t i : within) origin.from.push_back(b * size_was + i % size_was);
       }
-      if (size % size_was == 0) origin.asks = std::sqrt(static_cast<double>(size_was) / static_cast<double>(size));
+      if (g.dotted && size > size_was) origin.times = shares_of_copies(origin.from, size);
     } else {
       for (int64_t i = 0; i < is; ++i) origin.from.push_back(i % was);
     }
-    if (is >= was && (size != size_was && (is / size != was / size_was || size % size_was)))
+    const bool asked =
+        std::any_of(g.made.begin(), g.made.end(), [](const ChannelSlot& s) { return s.asks != Asks::no; });
+    const bool stays = is / size == was / size_was && (g.dotted ? asked : size % size_was == 0);
+    if (is >= was && size != size_was && !stays)
       origin.otherwise = fmt::format("{} of {} channels each instead of {} of {}, which is another function", is / size,
                                      size, was / size_was, size_was);
     return origin;
@@ -281,10 +295,14 @@ class OriginFinder {
           a.from[static_cast<size_t>(slot.slot->begin + static_cast<int64_t>(c) * repeat + r)] =
               source->slot->begin + from[c] * repeat + r;
     if (!slot.read && a.otherwise.empty()) a.otherwise = origin.otherwise;
-    if (slot.slot->asks && origin.asks != 1) {
+    if (slot.slot->asks != Asks::no && !origin.times.empty()) {
+      const double root =
+          slot.slot->asks == Asks::root
+              ? std::sqrt(static_cast<double>(slot.group->block) / static_cast<double>(origin.before->block))
+              : 1;
       a.times.resize(a.from.size(), 1);
-      for (int64_t i = 0; i < slot.group->channels * repeat; ++i)
-        a.times[static_cast<size_t>(slot.slot->begin + i)] = origin.asks;
+      for (int64_t i = 0; i < slot.group->channels; ++i)
+        a.times[static_cast<size_t>(slot.slot->begin + i)] = root * origin.times[static_cast<size_t>(i)];
     }
     if (std::any_of(from.begin(), from.end(), [](int64_t f) { return f < 0; })) note(a, slot.group->fixed);
     return true;

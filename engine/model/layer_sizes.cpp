@@ -32,6 +32,12 @@ Sizes tensor_sizes(const ModelSpec& spec) {
   return sizes;
 }
 
+namespace {
+bool is_recurrent(const LayerSpec& layer) {
+  return layer.type.starts_with("LSTM") || layer.type.starts_with("GRU") || layer.type.starts_with("RNN");
+}
+}  // namespace
+
 void fit_to_tensors(LayerSpec& layer, const Sizes& tensors) {
   const auto own = [&](const char* name) {
     const auto at = tensors.find(layer.name + "." + name);
@@ -44,6 +50,10 @@ void fit_to_tensors(LayerSpec& layer, const Sizes& tensors) {
         set_anyway(layer, "dim_feedforward", up[0]);
         set_where_said(layer, "d_model", up[1]);
       }
+  } else if (is_recurrent(layer)) {
+    const bool cell = layer.type.ends_with("Cell");
+    set_anyway(layer, "hidden_size", own(cell ? "weight_hh" : "weight_hh_l0")[1]);
+    set_where_said(layer, "input_size", own(cell ? "weight_ih" : "weight_ih_l0")[1]);
   } else if (layer.type == "MultiheadAttention") {
     set_where_said(layer, "embed_dim", own("out_proj.weight")[0]);
   } else if (layer.type.starts_with("Embedding")) {
@@ -85,6 +95,7 @@ const char* channels_attr(const LayerSpec& layer) {
   if (layer.type == "Linear") return "out_features";
   if (layer.type.starts_with("Embedding")) return "embedding_dim";
   if (layer.type.starts_with("Transformer")) return "dim_feedforward";
+  if (is_recurrent(layer)) return "hidden_size";
   return layer.type.starts_with("Conv") ? "out_channels" : "";
 }
 
@@ -109,21 +120,47 @@ Together of_one_size(const std::vector<ChannelGroup>& groups, const LayerSpec& l
   return all;
 }
 
+/// `count` blocks of `size`, of which there are more if they go into as many channels, else larger ones.
+std::pair<int64_t, int64_t> blocks_in(int64_t is, int64_t count, int64_t size, const LayerSpec& layer,
+                                      const char* attr) {
+  if (count == 1) return {1, is};
+  if (is % size == 0) return {is / size, size};
+  if (is % count == 0) return {count, is / count};
+  throw Error::usage(
+      fmt::format("{} channels: {} ({}) has {} = {} of {} each", is, layer.name, layer.type, attr, count, size),
+      fmt::format("take a multiple of {}, or of {}", size, count));
+}
+
+/// A Reshape or Unflatten that takes heads apart, or puts them together: -1 stands for the rest, and still does.
+void keep_shape(LayerSpec& layer, bool apart, int64_t was, int64_t is) {
+  const char* attr = layer.type == "Reshape" ? "shape" : "unflattened_size";
+  for (Attr& a : layer.attrs) {
+    auto* sizes = a.name == attr ? std::get_if<std::vector<int64_t>>(&a.value) : nullptr;
+    if (!sizes || sizes->size() < (apart ? 2u : 1u)) continue;
+    int64_t& last = sizes->back();
+    if (!apart) {
+      if (last > 0) last = is;
+      continue;
+    }
+    int64_t& first = (*sizes)[sizes->size() - 2];
+    const int64_t size = last > 0 ? last : was / first, count = was / size;
+    const auto [heads, each] = blocks_in(is, count, size, layer, attr);
+    if (first > 0) first = heads;
+    if (last > 0) last = each;
+  }
+}
+
 /// Heads, or groups of a GroupNorm, of as many channels as they had, where these go into it.
-void keep_blocks(LayerSpec& layer, int64_t was, int64_t is) {
+void keep_blocks(LayerSpec& layer, const std::string& what, int64_t was, int64_t is) {
+  if (what == "heads" || what == "width") return keep_shape(layer, what == "heads", was, is);
   const char* attr = layer.type == "MultiheadAttention"      ? "num_heads"
                      : layer.type.starts_with("Transformer") ? "nhead"
                      : layer.type == "GroupNorm"             ? "num_groups"
                                                              : nullptr;
   if (!attr) return;
   const AttrValue* said = layer.find(attr);
-  const int64_t count = said ? std::get<int64_t>(*said) : 1, size = was / count;
-  if (count == 1) return;
-  if (is % size == 0) return set_anyway(layer, attr, is / size);
-  if (is % count)
-    throw Error::usage(
-        fmt::format("{} channels: {} ({}) has {} = {} of {} each", is, layer.name, layer.type, attr, count, size),
-        fmt::format("take a multiple of {}, or of {}", size, count));
+  const int64_t count = said ? std::get<int64_t>(*said) : 1;
+  if (count > 1) set_anyway(layer, attr, blocks_in(is, count, was / count, layer, attr).first);
 }
 
 }  // namespace
@@ -143,7 +180,8 @@ ModelSpec with_channels(const ModelSpec& spec, const std::string& layer, int64_t
     return changed;
   }
   Sizes sizes = tensor_sizes(spec);
-  std::set<std::string> touched, blocks;
+  std::set<std::string> touched;
+  std::set<std::pair<std::string, std::string>> blocks;  // layers, and what of them
   for (const ChannelGroup* group : all) {
     for (const auto* list : {&group->made, &group->along, &group->read})
       for (const ChannelSlot& s : *list) {
@@ -151,13 +189,14 @@ ModelSpec with_channels(const ModelSpec& spec, const std::string& layer, int64_t
         const LayerSpec* l = layer_of(spec, s.tensor);
         if (!l) continue;
         touched.insert(l->name);
-        if (l->type == "GroupNorm") blocks.insert(l->name);
+        if (l->type == "GroupNorm") blocks.insert({l->name, "num_groups"});
       }
     for (const std::string& s : group->sized)
-      if (const size_t dot = s.rfind('.'); s.substr(dot) != ".dim_feedforward") blocks.insert(s.substr(0, dot));
+      if (const size_t dot = s.rfind('.'); s.substr(dot) != ".dim_feedforward")
+        blocks.insert({s.substr(0, dot), s.substr(dot + 1)});
   }
   for (const std::string& name : touched) fit_to_tensors(*changed.find(name), sizes);
-  for (const std::string& name : blocks) keep_blocks(*changed.find(name), all[0]->channels, channels);
+  for (const auto& [name, what] : blocks) keep_blocks(*changed.find(name), what, all[0]->channels, channels);
   return changed;
 }
 

@@ -164,6 +164,21 @@ TEST(SurgeryOfText, a_transformer_gets_twice_as_wide_and_time_travel_crosses_it)
   EXPECT_EQ(digest(project, "wide", "7"), digest(project, "wide", "7", 1));
 }
 
+TEST(SurgeryOfSeries, a_recurrent_layer_gets_wider_and_goes_on) {
+  Folder folder;
+  const std::string project = folder / "s.tenon";
+  ASSERT_EQ(tenon({"new", project, "--template", "series", "--set", "epochs=1"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "whole"}).status, 0);
+  const Outcome o = tenon({"surgery", project, "whole@4", "--layer", "gru.hidden_size=80", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto told = o.json().at(0);
+  EXPECT_TRUE(told.at("keeps_function")) << told.dump();
+  for (const auto& t : told.at("tensors")) EXPECT_NE(t.at("deed"), "new") << t.dump();
+  ASSERT_EQ(tenon({"train", project, "--from", "whole@4", "--layer", "gru.hidden_size=80", "--run", "wide"}).status, 0);
+  EXPECT_EQ(digest(project, "wide", "3"), digest(project, "whole", "3"));
+  EXPECT_EQ(digest(project, "wide", "7"), digest(project, "wide", "7", 1));
+}
+
 TEST_F(SurgeryJourney, wrong_words_are_told) {
   EXPECT_EQ(tenon({"surgery", project, "whole"}).status, 2) << "nothing is to change";
   EXPECT_EQ(tenon({"surgery", project, "whole@100", "--layer", "nolayer.out_features=3"}).status, 2);
