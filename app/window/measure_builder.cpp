@@ -25,6 +25,9 @@ void send_mouse(SceneCanvas* canvas, QEvent::Type type, QPointF at, bool down) {
 }
 
 class BuilderHand {
+  static constexpr float kBoxes = 0.3f;  // from this zoom on each of very many layers can be taken hold of
+  static constexpr size_t kMany = 3000;
+
  public:
   BuilderHand(MeasuredWindow& m, BuilderTimes& t, std::string state)
       : m_(m), t_(t), state_(std::move(state)), canvas_(m.window.view("builder")->canvas()) {}
@@ -51,9 +54,14 @@ class BuilderHand {
     const double s = (i + 1.0) / (n + 1);
     return {canvas_->width() * s, canvas_->height() * (0.15 + 0.7 * s)};
   }
-  /// A layer that is seen, to one side and back.
+  /// A layer or group that is seen, to one side and back; let go, it is an edit.
   void drag() {
     const BuilderModel& model = m_.bench.builder;
+    if (model.layout().picture().cells.size() > kMany) {  // where one can be taken hold of
+      while (model.zoom() < kBoxes) send_wheel(canvas_, Qt::ControlModifier, 1);
+      m_.bench.builder.reveal(model.spec().layers[model.spec().layers.size() / 2].name);
+      m_.settle();
+    }
     for (const LayerSpec& l : model.spec().layers) {
       const Box b = model.box_of(l);
       const QPointF from(b.x + b.w / 2, b.y + b.h / 2);
@@ -61,7 +69,7 @@ class BuilderHand {
       send_mouse(canvas_, QEvent::MouseButtonPress, from, true);
       act("drag", 30,
           [&](int i) { send_mouse(canvas_, QEvent::MouseMove, from + QPointF(i < 15 ? 3 * i : 90 - 3 * i, 5), true); });
-      send_mouse(canvas_, QEvent::MouseButtonRelease, from + QPointF(0, 5), false);
+      act("drop", 1, [&](int) { send_mouse(canvas_, QEvent::MouseButtonRelease, from + QPointF(0, 5), false); });
       m_.settle();
       m_.window.commands().run("edit.undo");  // what is measured next is laid out by the program
       m_.settle();

@@ -251,6 +251,83 @@ TEST(BuilderLayout, AMoveLeavesAllOthersWhereTheyAreSeen) {
   EXPECT_EQ(scene_fault(m.frame({1400, 900})), "");
 }
 
+TEST(BuilderLayout, WhatADragShowsIsWhatItLeaves) {
+  for (const char* name : {"resnet18", "u-net", "byte-gpt"})
+    for (int way = 0; way < 3; ++way)
+      for (const Box& target : [&] {
+             BuilderModel m;
+             m.set_spec(find_template(name).model, 8);
+             if (way) m.open_groups(way == 1);
+             std::vector<Box> boxes;
+             for (const Scene::Target& t : m.frame({1400, 900}).targets())
+               if (is_box(t)) boxes.push_back(t.box);
+             return std::vector<Box>{boxes.front(), boxes[boxes.size() / 2]};
+           }()) {
+        SCOPED_TRACE(std::string(name) + " " + std::to_string(way));
+        BuilderModel dragged, moved;
+        for (BuilderModel* m : {&dragged, &moved}) {
+          m->set_spec(find_template(name).model, 8);
+          if (way) m->open_groups(way == 1);
+          m->frame({1400, 900});
+        }
+        const Point from{target.x + target.w / 4, target.y + target.h / 2};
+        dragged.pointer({PointerEvent::Type::press, Button::left, from.x, from.y, {}});
+        for (float step : {1.f, 3.f, 2.f})
+          dragged.pointer({PointerEvent::Type::move, Button::left, from.x + step * 40, from.y + step * 10, {}});
+        const std::vector<GroupLayout::Cell> seen = dragged.layout().picture().cells;
+        dragged.pointer({PointerEvent::Type::release, Button::left, from.x + 80, from.y + 20, {}});
+        ASSERT_TRUE(ModelLayout::has_places(dragged.spec()));
+        const auto& left = dragged.layout().picture().cells;
+        ASSERT_EQ(seen.size(), left.size());
+        for (size_t i = 0; i < seen.size(); ++i) {
+          EXPECT_EQ(seen[i].box.x, left[i].box.x) << i;
+          EXPECT_EQ(seen[i].box.y, left[i].box.y) << i;
+        }
+        // As by an edit without a pointer.
+        if (dragged.selected_group().empty())
+          moved.choose(dragged.primary());
+        else
+          moved.choose_group(moved.layout().node_of(dragged.selected_group()), false);
+        const float zoom = moved.zoom();
+        ASSERT_TRUE(moved.move_selected(std::round(80 / zoom / 8) * 8, std::round(20 / zoom / 8) * 8));
+        EXPECT_EQ(dragged.spec(), moved.spec());
+        dragged.undo();
+        EXPECT_EQ(dragged.spec(), find_template(name).model);
+        EXPECT_EQ(scene_fault(dragged.frame({1400, 900})), "");
+      }
+}
+
+TEST(BuilderLayout, AFoldedGroupOfWhichAPartIsChosenIsDraggedAsItIsLeft) {
+  BuilderModel m;
+  m.set_spec(find_template("resnet18").model, 8);
+  m.open_groups(true);
+  m.frame({1400, 900});
+  const auto click = [&](const char* layer, Mods mods) {
+    const Box b = m.box_of(*m.spec().find(layer));
+    m.pointer({PointerEvent::Type::press, Button::left, b.x + b.w / 4, b.y + b.h / 2, mods});
+    m.pointer({PointerEvent::Type::release, Button::left, b.x + b.w / 4, b.y + b.h / 2, mods});
+    m.frame({1400, 900});
+  };
+  click("layer1.0.conv2", {});
+  click("fc", {.ctrl = true});
+  ASSERT_EQ(m.selected().size(), 2u);
+  m.open_groups(false);
+  m.frame({1400, 900});
+  const Box box = m.box_of(*m.spec().find("fc"));
+  const Point from{box.x + box.w / 4, box.y + box.h / 2};
+  m.pointer({PointerEvent::Type::press, Button::left, from.x, from.y, {}});
+  m.pointer({PointerEvent::Type::move, Button::left, from.x - 190, from.y - 140, {}});
+  const std::vector<GroupLayout::Cell> seen = m.layout().picture().cells;
+  m.pointer({PointerEvent::Type::release, Button::left, from.x - 190, from.y - 140, {}});
+  const auto& left = m.layout().picture().cells;
+  ASSERT_TRUE(ModelLayout::has_places(m.spec()));
+  ASSERT_EQ(seen.size(), left.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].box.x, left[i].box.x) << i;
+    EXPECT_EQ(seen[i].box.y, left[i].box.y) << i;
+  }
+}
+
 TEST(BuilderLayout, FarAwayNamesStandBesideTheBoxes) {
   Chain c("deep", {8});
   for (int i = 0; i < 60; ++i) c.add("relu" + std::to_string(i), "ReLU");

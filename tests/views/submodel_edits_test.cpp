@@ -177,6 +177,9 @@ TEST_F(SubModelEdits, weights_are_shared_and_their_own_again) {
   m_.choose("stem");
   EXPECT_TRUE(std::ranges::count(m_.weight_owners(), "block.fc"));
   EXPECT_FALSE(std::ranges::count(m_.weight_owners(), "head"));
+  ASSERT_TRUE(m_.set_attr("block.fc", "bias", false));
+  EXPECT_FALSE(std::ranges::count(m_.weight_owners(), "block.fc")) << "it is not of the same sizes any longer";
+  m_.undo();
   ASSERT_TRUE(m_.share_weights_with("block.fc"));
   EXPECT_TRUE(m_.errors().empty()) << m_.errors().front();
   EXPECT_TRUE(m_.rename("block.fc", "block.linear"));

@@ -155,12 +155,12 @@ void BuilderModel::draw_wires(Scene& scene) const {
   };
   const bool few = selected_.size() <= 4;
   for (size_t w = 0; w < spec_.wires.size() && w < picture.last.size(); ++w) {
-    const WireSpec& at = spec_.wires[w];
+    const auto [from, to] = ends_[w];
     if (static_cast<int>(w) == selected_wire_)
       mark(static_cast<int>(w), 3);
-    else if (few && !selected_.empty() && (selected_.contains(at.from) || selected_.contains(at.to)))
+    else if (few && (is_chosen(from) || is_chosen(to)))
       mark(static_cast<int>(w), 2);
-    else if (const int to = index_of(at.to); to >= 0 && bad_[static_cast<size_t>(to)])
+    else if (to >= 0 && bad_[static_cast<size_t>(to)])
       mark(static_cast<int>(w), 1);
   }
   constexpr size_t kMostPieces = 4'000;
@@ -202,13 +202,10 @@ Ink BuilderModel::rim(const GroupLayout::Cell& c) const {
   if (index < 0) {
     if (selected_.empty()) return Ink::line;
     const std::vector<int> layers = layout_.layers_below(c.node);
-    const bool any = std::any_of(layers.begin(), layers.end(),
-                                 [&](int i) { return selected_.contains(spec_.layers[static_cast<size_t>(i)].name); });
-    return any ? Ink::accent : Ink::line;
+    return std::any_of(layers.begin(), layers.end(), [&](int i) { return is_chosen(i); }) ? Ink::accent : Ink::line;
   }
-  const std::string& name = spec_.layers[static_cast<size_t>(index)].name;
   if (bad_[static_cast<size_t>(index)]) return Ink::bad;
-  if (selected_.contains(name)) return Ink::accent;
+  if (is_chosen(index)) return Ink::accent;
   return std::binary_search(found_.begin(), found_.end(), index) ? Ink::warning : Ink::line;
 }
 
@@ -225,7 +222,7 @@ void BuilderModel::draw_cell(Scene& scene, const GroupLayout::Cell& c) const {
 void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const {
   const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
   const LayerReport* r = report(l.name);
-  const bool bad = r && !r->error.empty(), on = selected_.contains(l.name);
+  const bool bad = r && !r->error.empty(), on = is_chosen(index);
   const Ink edge = rim(c);
   scene.rect(b, Ink::raised, 1, 4);
   draw_heat(scene, c, b);
@@ -429,9 +426,11 @@ void BuilderModel::draw_status(Scene& scene) const {
   const std::string habits =
       tr("Wheel moves · Ctrl and wheel zooms · drag on the ground selects, with the middle button moves · port to port "
          "wires");
-  if (why_.empty() && said_.empty() && !used_wheel_ && !own_view_ && text_width(habits, Face::small) + 24 < size_.w &&
-      size_.h > 200)
+  if (const float w = text_width(habits, Face::small) + 24;
+      why_.empty() && said_.empty() && !used_wheel_ && !own_view_ && w < size_.w && size_.h > 200) {
+    scene.rect({0, size_.h - 49, w, 20}, Ink::panel);  // the ground's dots would stand among its points
     scene.text({12, size_.h - 49, size_.w - 24, 20}, habits, Ink::secondary, Face::small);
+  }
   if (const std::string& told = why_.empty() ? said_ : why_; !told.empty()) {
     const bool refused = !why_.empty();
     float w = std::min(text_width(told, Face::small) + 24, size_.w - 32);
@@ -467,6 +466,9 @@ void BuilderModel::draw(Scene& scene) {
       }
     }
   }
+  chosen_.assign(spec_.layers.size(), 0);
+  for (const std::string& name : selected_)
+    if (const int at = index_of(name); at >= 0) chosen_[static_cast<size_t>(at)] = 1;
   find_hottest();
   draw_ground(scene);
   draw_frames(scene);

@@ -145,15 +145,29 @@ bool BuilderModel::drag(const PointerEvent& e) {
     // The picture moves with the pointer; the model has the new places once it is let go, as one edit.
     const double dx = std::round((e.x - press_x_) / zoom_ / 8) * 8, dy = std::round((e.y - press_y_) / zoom_ / 8) * 8;
     if (dx == moved_dx_ && dy == moved_dy_) return false;
-    if (moved_dx_ == 0 && moved_dy_ == 0) dragged_ = layout_.placed(spec_);
+    moved_dx_ == 0 && moved_dy_ == 0 ? lift_selected() : layout_.foresee_opened();
     moved_dx_ = dx;
     moved_dy_ = dy;
-    ModelSpec now = dragged_;
-    for (LayerSpec& l : now.layers)
-      if (selected_.contains(l.name)) l.x += dx, l.y += dy;
+    LayerPlaces now = dragged_;
+    for (const std::string& name : selected_)
+      if (const int at = index_of(name); at >= 0)
+        now[static_cast<size_t>(at)].x += dx, now[static_cast<size_t>(at)].y += dy;
     layout_.show_moved(now);
   }
   return true;
+}
+
+/// Where everything stands as a drag begins. Where the layers of a folded group stand within it is asked for when the
+/// drag ends; earlier, if only some of them are chosen, which moves the group otherwise.
+void BuilderModel::lift_selected() {
+  std::map<int, int> chosen;  // layers by folded group
+  for (const std::string& name : selected_)
+    if (const int cell = layout_.cell_of_layer(index_of(name)); cell >= 0) ++chosen[cell];
+  const auto& cells = layout_.picture().cells;
+  const bool parts = std::any_of(chosen.begin(), chosen.end(), [&](const auto& c) {
+    return c.second < layout_.tree().at(cells[static_cast<size_t>(c.first)].node).items;
+  });
+  dragged_ = layout_.places(parts);
 }
 
 /// To an input, or to a layer's first input that is free; over the ground a layer is asked for that is put there.
@@ -230,8 +244,7 @@ bool BuilderModel::release(const PointerEvent& e) {
       return true;
     case Drag::move:
       if (moved_dx_ != 0 || moved_dy_ != 0) {
-        layout_.show(spec_, false);
-        move_selected(moved_dx_, moved_dy_);
+        if (!move_selected(moved_dx_, moved_dy_)) layout_.show(spec_, false);
       } else if (!add_ && !moved_ && group_.empty() && selected_.size() > 1) {
         choose(std::string(primary_));
       }

@@ -31,27 +31,54 @@ void BuilderModel::set_spec(const ModelSpec& spec, int64_t batch) {
   changed();
 }
 
-/// The model that is shown from now on, whatever led to it.
-void BuilderModel::take(const ModelSpec& next, bool anew) {
-  spec_ = next;
+namespace {
+/// Both are the same but for where the layers stand.
+bool moved_only(const ModelSpec& was, ModelSpec& is) {
+  if (was.layers.size() != is.layers.size() || was.name != is.name || was.wires != is.wires ||
+      was.submodels != is.submodels)
+    return false;
+  for (size_t i = 0; i < is.layers.size(); ++i) {
+    const LayerSpec& a = was.layers[i];
+    LayerSpec& b = is.layers[i];
+    const double x = std::exchange(b.x, a.x), y = std::exchange(b.y, a.y);
+    const bool alike = a == b;
+    b.x = x, b.y = y;
+    if (!alike) return false;
+  }
+  return true;
+}
+}  // namespace
+
+/// The model that is shown from now on, whatever led to it; returns the one that was.
+ModelSpec BuilderModel::take(ModelSpec next, bool anew) {
   ++revision_;
+  const bool moved = !anew && moved_only(spec_, next);
+  ModelSpec was = std::exchange(spec_, std::move(next));
+  if (moved) {  // nothing else of it is asked anew
+    layout_.show_places(spec_);
+    return was;
+  }
   index_.clear();
   for (size_t i = 0; i < spec_.layers.size(); ++i) index_.emplace(spec_.layers[i].name, static_cast<int>(i));
   used_in_.clear();
   used_out_.clear();
+  ends_.clear();
   for (const WireSpec& w : spec_.wires) {
-    used_out_.insert({index_of(w.from), w.from_port});
-    used_in_.insert({index_of(w.to), w.to_port});
+    const auto [from, to] = ends_.emplace_back(index_of(w.from), index_of(w.to));
+    used_out_.insert({from, w.from_port});
+    used_in_.insert({to, w.to_port});
   }
   layout_.show(spec_, anew);
   examine_now();
   sum_up();
   if (!words_.empty()) search(words_);
+  return was;
 }
 
 /// What the reports say of the whole, and of what lies within each scope.
 void BuilderModel::sum_up() {
   warm_up();
+  weight_owners_.reset();
   totals_ = {};
   for (const auto& [name, r] : reports_) {
     totals_.parameters += r.parameters;
@@ -132,9 +159,9 @@ bool BuilderModel::apply(const std::string& text, ModelSpec next) {
     forget_idle_shares(next, examiner_.examine(next, batch_));
   }
   edits_.resize(done_);
-  edits_.push_back({text, spec_, next});
+  ModelSpec before = take(next, false);
+  edits_.push_back({text, std::move(before), std::move(next)});
   done_ = edits_.size();
-  take(next, false);
   changed();
   if (on_edit) on_edit();
   return true;

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -76,7 +77,7 @@ class BuilderModel : public StepModel {
   bool set_own_value(const std::string& layer, const std::string& attr, const std::string& submodel);
   /// Whose weights the selected instance or layer has; empty: its own.
   std::string weights_owner() const;
-  std::vector<std::string> weight_owners() const;
+  const std::vector<std::string>& weight_owners() const;
   bool share_weights_with(const std::string& owner);
 
   bool rename_group(const std::string& path, const std::string& to);
@@ -176,7 +177,7 @@ class BuilderModel : public StepModel {
   };
   void forget_missing(const ModelSpec& next);
   bool apply(const std::string& text, ModelSpec next);
-  void take(const ModelSpec& next, bool anew);
+  ModelSpec take(ModelSpec next, bool anew);
   bool refuse(const std::string& why);
   void examine_now();
   void sum_up();
@@ -197,6 +198,7 @@ class BuilderModel : public StepModel {
   // Drawing: builder_draw.cpp, builder_far.cpp.
   void fit_now();
   bool seen(Box b) const;
+  bool is_chosen(int layer) const { return layer >= 0 && chosen_[static_cast<size_t>(layer)]; }
   void draw_ground(Scene& scene) const;
   void draw_frames(Scene& scene) const;
   void draw_titles(Scene& scene) const;
@@ -229,6 +231,7 @@ class BuilderModel : public StepModel {
   bool release(const PointerEvent& e);
   bool press_port(Hit hit);
   bool press_layer(const std::string& name, Mods mods);
+  void lift_selected();
   void drop_wire(float x, float y);
   void select_band();
   void move_by_minimap(float x, float y);
@@ -242,6 +245,7 @@ class BuilderModel : public StepModel {
   HeatMap heat_;
   std::map<std::string, int64_t> memory_;
   std::unordered_map<std::string, int> index_;        ///< layers by name
+  std::vector<std::pair<int, int>> ends_;             ///< by wire: the layers; -1: there is none of that name
   std::set<std::pair<int, int>> used_out_, used_in_;  ///< ports with a wire: layer and port
   ModelSpec examined_;                                ///< what the reports are of, with every layer at the origin
   Examiner examiner_;
@@ -258,12 +262,15 @@ class BuilderModel : public StepModel {
   std::vector<std::string> errors_;
   std::vector<char> bad_;          ///< by layer: it has an error
   std::vector<int> errors_below_;  ///< by node of the tree of scopes
-  std::string frozen_;             ///< patterns of names
+  /// Of what is chosen: every command and the inspector ask for it whenever anything changes.
+  mutable std::optional<std::pair<std::string, std::vector<std::string>>> weight_owners_;
+  std::string frozen_;  ///< patterns of names
   std::vector<Edit> edits_;
   size_t done_ = 0;
   std::string why_, primary_, group_;
   std::string said_;  ///< what the last edit did beside what was asked
   std::set<std::string> selected_;
+  std::vector<char> chosen_;  ///< the same by layer, as it is drawn
   int selected_wire_ = -1;
   std::vector<int> found_;
   std::string words_;
@@ -281,7 +288,7 @@ class BuilderModel : public StepModel {
   bool moved_ = false, add_ = false;  ///< add_: to what is selected
   float press_x_ = 0, press_y_ = 0, pointer_x_ = 0, pointer_y_ = 0, start_x_ = 0, start_y_ = 0;
   double moved_dx_ = 0, moved_dy_ = 0;
-  ModelSpec dragged_;  ///< as it was when a drag began, with places
+  LayerPlaces dragged_;  ///< of the layers when a drag began
   std::string wire_from_;
   int wire_port_ = 0;
   bool used_wheel_ = false;  ///< what the wheel does need not be told any longer

@@ -113,10 +113,12 @@ std::string BuilderModel::weights_owner() const {
   return l ? l->shares : std::string();
 }
 
-std::vector<std::string> BuilderModel::weight_owners() const {
-  if (group_.empty() && selected_.size() != 1) return {};
-  return edits::weight_owners(spec_, group_.empty() ? primary_ : group_,
-                              [this](const std::string& l) { return report(l); });
+const std::vector<std::string>& BuilderModel::weight_owners() const {
+  const std::string of = !group_.empty() ? group_ : selected_.size() == 1 ? primary_ : std::string();
+  if (!weight_owners_ || weight_owners_->first != of)
+    weight_owners_ = {of, of.empty() ? std::vector<std::string>()
+                                     : edits::weight_owners(spec_, of, [this](const auto& l) { return report(l); })};
+  return weight_owners_->second;
 }
 
 bool BuilderModel::share_weights_with(const std::string& owner) {

@@ -79,11 +79,6 @@ std::string InspectorView::fault_text() const {
 
 void InspectorView::add_mends() {
   if (fault_.empty()) return;
-  auto* fault = new QLabel(QString::fromStdString(fault_), this);
-  fault->setObjectName("builder.fault");
-  fault->setWordWrap(true);
-  set_style(fault, "voice", "bad");
-  form_->addRow(fault);
   constexpr size_t kMost = 2000;  // each edit is tried, on the hand's time
   if (builder_.spec().layers.size() > kMost) return;
   std::vector<Mend> mends = mends_of(builder_.spec(), layer_);
@@ -240,11 +235,14 @@ void InspectorView::add_weights() {
   list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   list->setMinimumContentsLength(6);
   list->setToolTip(tr("Layers that share weights are trained as one, and counted once"));
-  list->addItem(tr("its own"), QString());
-  for (const std::string& o : owners) list->addItem(QString::fromStdString("⇄ " + o), QString::fromStdString(o));
-  list->setCurrentIndex(std::max(0, list->findData(QString::fromStdString(now))));
-  connect(list, &QComboBox::activated, this, [this, list] {
-    if (!filling_) builder_.share_weights_with(list->currentData().toString().toStdString());
+  // All at once: of a model of repeated blocks there are thousands.
+  QStringList texts = {tr("its own")};
+  for (const std::string& o : owners) texts.push_back(QString::fromStdString("⇄ " + o));
+  list->addItems(texts);
+  const auto at = std::find(owners.begin(), owners.end(), now);
+  list->setCurrentIndex(at == owners.end() ? 0 : static_cast<int>(at - owners.begin()) + 1);
+  connect(list, &QComboBox::activated, this, [this, owners](int row) {
+    if (!filling_) builder_.share_weights_with(row > 0 ? owners[static_cast<size_t>(row - 1)] : std::string());
   });
   form_->addRow(label(tr("weights")), list);
 }

@@ -1,5 +1,8 @@
 #pragma once
+#include <future>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -10,6 +13,13 @@
 #include "views/graph/group_layout.h"
 
 namespace tenon::views {
+
+class WireRouter;
+
+struct LayerPlace {
+  double x = 0, y = 0;
+};
+using LayerPlaces = std::vector<LayerPlace>;  ///< of a model's layers
 
 /// Where a model's layers, groups and wires are on the builder's canvas, at zoom 1. Groups are the scopes of the
 /// layers' names ("layer3.1" holds "layer3.1.conv1").
@@ -23,8 +33,10 @@ class ModelLayout {
 
   /// The model after an edit; `anew`: another model, folded so that as much of it is seen as reads well.
   void show(const ModelSpec& spec, bool anew);
-  /// The same model with other places, while they change with the pointer: only wires of what moved are led anew.
-  void show_moved(const ModelSpec& spec);
+  /// The same model, whose layers stand elsewhere now.
+  void show_places(const ModelSpec& spec);
+  /// The same while they change with the pointer: only wires of what moved are led anew.
+  void show_moved(const LayerPlaces& places);
   bool by_hand() const { return by_hand_; }
   static bool has_places(const ModelSpec& spec);
 
@@ -52,30 +64,50 @@ class ModelLayout {
   bool any_groups() const;
   bool any_folded() const;
 
-  /// The model with a place for each layer, as it is seen now; what is folded away as it would be seen opened.
+  /// A place for each layer, as it is seen, of a model without places as it was before show_moved(). What is folded
+  /// away stands where its group does, or, `inside`, as it would be seen opened.
+  LayerPlaces places(bool inside) const;
+  /// The model with these, `inside`.
   ModelSpec placed(const ModelSpec& spec) const;
+  /// Begins to work out, beside everything, what places(true) needs of a model that is folded.
+  void foresee_opened() const;
   /// The model with room for a group that is about to be opened, where that has none.
   ModelSpec with_room(const ModelSpec& spec, int node) const;
   /// Near (x, y), where a layer lies on no other.
   Point free_place(double x, double y) const;
 
  private:
+  static constexpr float kAspect = 1.6f;  ///< of the canvas that a picture is made for
+
   std::string key(int node) const;
   std::string within(const std::string& name, int frame) const;
   std::set<int> open_nodes() const;
   void fold_at_first();
   void lay_out();
-  void lay_out_by_hand(const GroupLayout* before = nullptr);
-  Box box_by_hand(int node) const;
-  void route(const GroupLayout* before);
+  // layout_by_hand.cpp
+  void lay_out_by_hand();
+  Box box_by_hand(int node) const;   ///< what a node of the tree covers
+  Box cell_by_hand(int node) const;  ///< a folded group stands where the first of what it holds does
+  void fit_frames();
+  void route();
+  void route_again(const std::vector<Box>& before);
+  struct End {
+    int cell, port, ports;
+    auto operator<=>(const End&) const = default;
+  };
+  /// The boxes that a wire is seen to run between; none where it runs within one, or ends nowhere.
+  std::optional<std::pair<End, End>> ends_of(const GroupedGraph::Wire& wire) const;
+  std::vector<Point> led(const WireRouter& router, const std::pair<End, End>& ends) const;
   void find_ports(const std::unordered_map<std::string, int>& layers);
-  /// Where a wire meets a cell: which of its ports, and how many it has.
-  std::pair<int, int> port_of(const GroupLayout::Cell& cell, const GroupedGraph::Wire& wire, bool into) const;
+  End end_at(int cell, const GroupedGraph::Wire& wire, bool into) const;
 
   ModelSpec spec_;
   ScopeTree tree_;
   GroupedGraph graph_;
   GroupLayout picture_;
+  std::optional<GroupLayout> lifted_;  ///< as it was laid out, while the pointer moves parts of it
+  /// The model laid out with every group open.
+  mutable std::shared_future<std::shared_ptr<const GroupLayout>> opened_;
   std::set<std::string> folded_;
   bool by_hand_ = false;
 };

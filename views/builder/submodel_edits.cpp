@@ -137,26 +137,27 @@ std::vector<std::string> weight_owners(const ModelSpec& spec, const std::string&
     return all;
   }
   const LayerSpec* layer = spec.find(of);
-  const auto sizes = [&](const LayerSpec& l) {
-    const LayerInfo* info = find_layer_type(l.type);
-    const LayerReport* r = report(l.name);
-    std::string text;
-    for (const AttrDef& d : info ? info->attrs : std::vector<AttrDef>{}) {
-      const AttrValue* v = l.find(d.name);
-      std::string value = attr_text(v ? *v : d.fallback);
-      if (r)
-        for (const Attr& a : r->resolved)
-          if (a.name == d.name) value = attr_text(a.value);
-      text += d.name + "=" + value + "\n";
-    }
-    return text;
-  };
-  if (!layer) return all;
+  const LayerInfo* info = layer ? find_layer_type(layer->type) : nullptr;
   const LayerReport* mine = report(of);
-  if (!mine || (!mine->has_weights && layer->shares.empty())) return all;
-  for (const LayerSpec& l : spec.layers)
-    if (l.name != of && l.type == layer->type && l.shares.empty() && !l.off && sizes(l) == sizes(*layer))
+  if (!layer || !mine || (!mine->has_weights && layer->shares.empty())) return all;
+  const std::vector<AttrDef> none, &attrs = info ? info->attrs : none;
+  // What a layer was told, or found out where it was told nothing.
+  const auto value = [](const LayerSpec& l, const LayerReport* r, const AttrDef& d) -> const AttrValue& {
+    if (r)
+      for (const Attr& a : r->resolved)
+        if (a.name == d.name) return a.value;
+    const AttrValue* told = l.find(d.name);
+    return told ? *told : d.fallback;
+  };
+  for (const LayerSpec& l : spec.layers) {
+    if (l.type != layer->type || !l.shares.empty() || l.off || l.name == of) continue;
+    const LayerReport* theirs = report(l.name);
+    if (std::all_of(attrs.begin(), attrs.end(), [&](const AttrDef& d) {
+          const AttrValue &a = value(*layer, mine, d), &b = value(l, theirs, d);
+          return a == b || (a.index() != b.index() && attr_text(a) == attr_text(b));
+        }))
       all.push_back(l.name);
+  }
   return all;
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace tenon::views {
@@ -203,8 +205,30 @@ class Builder {
                                            : to.in.at(e.net)});
     }
     LayeredOptions options = options_;
-    if (!root) options.least_height *= 1.5f;
-    at.layout = layered_layout(graph, options);
+    if (root) {
+      at.layout = layered_layout(graph, options);
+      return;
+    }
+    options.least_height *= 1.5f;
+    LayeredLayout& known = laid_out_[form_of(graph)];
+    if (known.at.empty()) known = layered_layout(graph, options);
+    at.layout = known;
+  }
+  /// Everything that a layout is made of: blocks that are built alike are laid out once.
+  static std::string form_of(const LayeredGraph& graph) {
+    std::string form;
+    const auto put = [&](const auto& value) { form.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    const auto put_all = [&](const std::vector<float>& ports) {
+      put(ports.size());
+      for (float p : ports) put(p);
+    };
+    put(graph.nodes.size());
+    for (const LayeredGraph::Node& n : graph.nodes) {
+      put(n.w), put(n.h), put(n.rank);
+      put_all(n.in), put_all(n.out);
+    }
+    for (const LayeredGraph::Edge& e : graph.edges) put(e.from), put(e.from_port), put(e.to), put(e.to_port);
+    return form;
   }
   int port_out_of(int node, int net) const {
     const auto& [item, port] = sources_[static_cast<size_t>(net)];
@@ -321,6 +345,7 @@ class Builder {
   std::map<std::pair<int, int>, int> nets_;
   std::vector<std::pair<int, int>> sources_;  ///< by net: item and port
   std::vector<std::pair<int, int>> ends_;     ///< by wire: the level and the edge that ends at its target
+  std::unordered_map<std::string, LayeredLayout> laid_out_;
   GroupLayout out_;
 };
 }  // namespace

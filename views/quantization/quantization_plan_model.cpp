@@ -13,7 +13,7 @@ namespace tenon::views {
 namespace {
 
 constexpr int kPlanPoint = 1;
-constexpr float kEdge = 12, kLeft = 58, kTitle = 24, kBottom = 22;
+constexpr float kEdge = 12, kPlotLeft = 58, kTitle = 24, kPlotBottom = 22;
 
 struct PlanRange {
   double lo = 0, hi = 1;
@@ -108,8 +108,8 @@ std::string QuantizationPlanModel::summary() const {
 void QuantizationPlanModel::draw(Scene& scene) {
   if (!plan_ || plan_->points.empty()) return;
   const Size size = scene.size();
-  const Box area{kEdge + kLeft, kEdge + kTitle, std::max(size.w - 2 * kEdge - kLeft, 40.f),
-                 std::max(size.h - 2 * kEdge - kTitle - kBottom, 40.f)};
+  const Box area{kEdge + kPlotLeft, kEdge + kTitle, std::max(size.w - 2 * kEdge - kPlotLeft, 40.f),
+                 std::max(size.h - 2 * kEdge - kTitle - kPlotBottom, 40.f)};
   PlanRange bytes, metric;
   double longest = 0;
   for (size_t i = 0; i < plan_->points.size(); ++i) {
@@ -128,8 +128,8 @@ void QuantizationPlanModel::draw(Scene& scene) {
     const float y = area.bottom() - metric.at(up.at(i)) * area.h;
     if (y < area.y || y > area.bottom() - 1) continue;
     scene.line({area.x, y}, {area.right(), y}, Ink::grid);
-    scene.text({kEdge, y - 8, kLeft - 6, 16}, without_zeros(format_value(up.at(i))), Ink::secondary, Face::mono_small,
-               Align::right);
+    scene.text({kEdge, y - 8, kPlotLeft - 6, 16}, without_zeros(format_value(up.at(i))), Ink::secondary,
+               Face::mono_small, Align::right);
   }
   scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::secondary);
   const Ticks along = byte_ticks(0, bytes.hi, std::max(2, static_cast<int>(area.w / 110)));
