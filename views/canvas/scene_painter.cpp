@@ -200,14 +200,17 @@ void ScenePainter::line(ImDrawList* list, const Scene& scene, const Scene::Prim&
 
 void ScenePainter::paint(ImDrawList* list, const Scene& scene, ThemeName theme) {
   // Of very many rectangles the small ones are drawn plainly: round corners and soft edges would take most of the
-  // frame.
+  // frame. The dots of a ground are none of them.
   constexpr size_t kMostRound = 600;
   constexpr float kSmall = 20;
-  const bool many = scene.prims().size() > kMostRound;
+  const bool many = scene.prims().size() > kMostRound,
+             many_round = std::count_if(scene.prims().begin(), scene.prims().end(), [](const Scene::Prim&p) {
+                            return p.kind == Scene::Kind::rect && p.radius > 0;
+                          }) > static_cast<std::ptrdiff_t>(kMostRound);
   int clips = 0;
   for (const Scene::Prim& p : scene.prims()) {
     ImVec2 a{p.box.x, p.box.y}, b{p.box.right(), p.box.bottom()};
-    const bool plain = many && (p.radius == 0 || std::min(p.box.w, p.box.h) < kSmall);
+    const bool plain = p.radius == 0 ? many : many_round && std::min(p.box.w, p.box.h) < kSmall;
     switch (p.kind) {
       case Scene::Kind::rect:
         if (p.hatch) {

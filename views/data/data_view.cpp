@@ -339,7 +339,8 @@ void DataView::take(std::shared_ptr<const DataLook> look) {
   transforms_->set_data(look_);
   fit();
   if (!look_) return;
-  if (look_->classes.empty() && pages_->currentIndex() == 2) show_page(0);
+  const bool counts = is_small(*look_) && !look_->survey;  // they come with what is read by itself
+  if (look_->classes.empty() && !counts && pages_->currentIndex() == 2) show_page(0);
   splits_->set_table(splits_table(*look_));
   remarks_->set_table(remarks_table(*look_));
   remarks_->say_when_empty(look_->survey ? tr("Nothing looks wrong: every sample was read.")

@@ -168,7 +168,9 @@ void TransformsPage::fill(TransformLook look) {
   const int chosen = steps_->currentRow();
   steps_->clear();
   for (const TransformLook::Step& s : look_.steps) {
-    auto* item = new QListWidgetItem(QString::fromStdString(step_name(s) + "\n" + step_text(s)), steps_);
+    QString text = QString::fromStdString(step_text(s));
+    text.replace(' ', QChar::Nbsp).replace(QString(QChar::Nbsp) + "·" + QChar::Nbsp, " · ");  // broken there alone
+    auto* item = new QListWidgetItem(QString::fromStdString(step_name(s)) + "\n" + text, steps_);
     item->setToolTip(QString::fromStdString(s.help));
   }
   arrange();

@@ -300,7 +300,7 @@ void TableList::paintEvent(QPaintEvent* e) {
   QTableView::paintEvent(e);
   if (when_empty_.isEmpty() || model_->rowCount() > 0) return;
   QPainter p(viewport());
-  p.setPen(palette().color(QPalette::PlaceholderText));
+  p.setPen(QApplication::palette().color(QPalette::PlaceholderText));  // a style sheet makes its own half as clear
   p.drawText(viewport()->rect().adjusted(16, 16, -16, -16), int(Qt::AlignCenter) | int(Qt::TextWordWrap), when_empty_);
 }
 
