@@ -1,6 +1,7 @@
 #include "views/graph/wire_router.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <queue>
@@ -88,23 +89,48 @@ std::vector<Point> WireRouter::route(Point from, Point to) const {
   return {from, {from.x, y}, {to.x, y}, to};
 }
 
-/// Dijkstra's search on the lines that run clear of the boxes around: length, and so much for a bend.
+/// Where the same boxes stand around the same way to go, it is searched for once: blocks are built alike.
 std::vector<Point> WireRouter::search(Point from, Point to, float reach) const {
-  constexpr size_t kMostLines = 160;
   const Point a{from.x, from.y + kLead}, b{to.x, to.y - kLead};
   const float x0 = std::min(a.x, b.x) - reach, x1 = std::max(a.x, b.x) + reach, y0 = std::min(a.y, b.y) - reach,
               y1 = std::max(a.y, b.y) + reach;
-  Lines xs{kMostLines}, ys{kMostLines};
   std::vector<Box> around;
-  xs.add(a.x), xs.add(b.x), ys.add(a.y), ys.add(b.y);
   for (int i : near(x0, y0, x1, y1)) {
     const Box& box = boxes_[static_cast<size_t>(i)];
-    if (box.right() < x0 || box.x > x1 || box.bottom() < y0 || box.y > y1) continue;
-    around.push_back(box);
+    if (!(box.right() < x0 || box.x > x1 || box.bottom() < y0 || box.y > y1)) around.push_back(box);
+  }
+  const Point by{to.x - from.x, to.y - from.y};
+  const auto [known, fresh] = ways_.try_emplace(form_of(from, by, reach, around));
+  std::vector<Point>& steps = known->second;  // from the port on
+  if (fresh) {
+    steps = search(from, to, around);
+    for (Point& p : steps) p = {p.x == to.x ? by.x : p.x - from.x, p.y == to.y ? by.y : p.y - from.y};
+  }
+  std::vector<Point> way;
+  for (const Point& s : steps)  // its last one is where it ends
+    way.push_back({s.x == steps.back().x ? to.x : from.x + s.x, s.y == steps.back().y ? to.y : from.y + s.y});
+  return way;
+}
+
+/// All that a way depends on, but for where it is; in parts of a pixel, for sums of coordinates are not exact.
+std::string WireRouter::form_of(Point from, Point by, float reach, const std::vector<Box>& around) {
+  constexpr float kParts = 64;
+  const auto part = [](float v) { return static_cast<int32_t>(std::lround(v * kParts)); };
+  std::vector<std::array<int32_t, 4>> boxes = {{part(by.x), part(by.y), part(reach), 0}};
+  for (const Box& b : around) boxes.push_back({part(b.x - from.x), part(b.y - from.y), part(b.w), part(b.h)});
+  std::sort(boxes.begin() + 1, boxes.end());
+  return {reinterpret_cast<const char*>(boxes.data()), boxes.size() * sizeof boxes[0]};
+}
+
+/// Dijkstra's search on the lines that run clear of the boxes around: length, and so much for a bend.
+std::vector<Point> WireRouter::search(Point from, Point to, const std::vector<Box>& around) {
+  constexpr size_t kMostLines = 160;
+  Lines xs{kMostLines}, ys{kMostLines};
+  xs.add(from.x), xs.add(to.x), ys.add(from.y + kLead), ys.add(to.y - kLead);
+  for (const Box& box : around)
     if (!(xs.add(box.x - kClear) && xs.add(box.right() + kClear) && ys.add(box.y - kLead) &&
           ys.add(box.bottom() + kLead)))
       return {};
-  }
   return search(from, to, around, xs.all, ys.all);
 }
 

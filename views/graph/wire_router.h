@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "views/shared/scene.h"
@@ -17,6 +19,8 @@ class WireRouter {
   bool free(float x0, float y0, float x1, float y1) const;
   const std::vector<int>& near(float x0, float y0, float x1, float y1) const;
   std::vector<Point> search(Point from, Point to, float reach) const;
+  static std::string form_of(Point from, Point by, float reach, const std::vector<Box>& around);
+  static std::vector<Point> search(Point from, Point to, const std::vector<Box>& around);
   static std::vector<Point> search(Point from, Point to, const std::vector<Box>& around, const std::vector<float>& xs,
                                    const std::vector<float>& ys);
 
@@ -29,6 +33,7 @@ class WireRouter {
   mutable std::vector<int> near_;
   mutable std::vector<uint32_t> put_;
   mutable uint32_t turn_ = 0;
+  mutable std::unordered_map<std::string, std::vector<Point>> ways_;  ///< by their form_of()
 };
 
 }  // namespace tenon::views

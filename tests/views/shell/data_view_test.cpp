@@ -126,7 +126,9 @@ TEST_F(DataPage, a_sample_is_seen_before_and_after_each_transform) {
   auto* steps = window_->findChild<QListWidget*>("data.transforms.steps");
   ASSERT_TRUE(steps);
   until([&] { return steps->count() == 3; });
-  EXPECT_TRUE(steps->item(0)->text().startsWith("as it is\n[3, 32, 32]")) << steps->item(0)->text().toStdString();
+  EXPECT_TRUE(
+      steps->item(0)->text().startsWith(QString("as it is\n[3, 32, 32]").replace(", ", "," + QString(QChar::Nbsp))))
+      << steps->item(0)->text().toStdString();
   EXPECT_TRUE(steps->item(1)->text().startsWith("random_crop padding=4"));
   EXPECT_TRUE(steps->item(2)->text().startsWith("flip"));
   // As large as the space has them, all in sight where there is room, and none on another.
