@@ -108,7 +108,9 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   // Of several that are opened at once the others tell nothing of the one that could not be.
   connect(&bench_, &Workbench::open_failed, this, [this] { problem_of_open_ = !bench_.opens_file(); });
   connect(&bench_, &Workbench::notice, this, &MainWindow::show_notice);
+  // Behind the start page; who put it aside has arranged what lies there.
   connect(&bench_, &Workbench::first_read, this, [this](Document::Kind kind) {
+    if (start_aside_) return;
     before_file_ = layout_;
     file_layout_ = layout_of(kind, layout_);
     if (file_layout_ != layout_) set_layout(file_layout_);
