@@ -50,8 +50,8 @@ function(tenon_precompile target)
     target_precompile_headers(${target} REUSE_FROM ${P_REUSE})
     return()
   endif()
-  set(headers <algorithm> <atomic> <cmath> <cstring> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <sstream>
-      <string> <thread> <unordered_map> <vector> <fmt/format.h>)
+  set(headers <algorithm> <atomic> <cmath> <cstring> <filesystem> <fstream> <functional> <map> <memory> <mutex>
+      <optional> <sstream> <string> <thread> <unordered_map> <vector> <fmt/format.h>)
   if(P_JSON)
     list(APPEND headers <nlohmann/json.hpp>)
   endif()
@@ -59,8 +59,8 @@ function(tenon_precompile target)
     list(APPEND headers <gtest/gtest.h>)
   endif()
   if(P_QT)
-    list(APPEND headers <QApplication> <QClipboard> <QDockWidget> <QFileDialog> <QKeyEvent> <QLabel> <QLineEdit> <QMainWindow>
-         <QPainter> <QSplitter> <QTimer> <QToolButton> <QVBoxLayout>)
+    list(APPEND headers <QApplication> <QClipboard> <QDockWidget> <QFileDialog> <QKeyEvent> <QLabel> <QLineEdit>
+         <QMainWindow> <QPainter> <QSplitter> <QTimer> <QToolButton> <QVBoxLayout>)
     if(P_TEST)
       list(APPEND headers <QTest>)
     endif()

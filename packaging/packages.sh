@@ -120,5 +120,6 @@ tenon_install() {
   done
   if [ ${#names[@]} -eq 0 ]; then return 0; fi
   tenon_say "Installing them now with apt-get."
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${names[@]}" </dev/null >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${names[@]}" \
+    </dev/null >&2
 }

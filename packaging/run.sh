@@ -7,7 +7,8 @@ usage() {
   cat <<'TEXT'
 packaging/run.sh [--data DIR] [--template NAME] [--project FILE] [--terminal]
 
-  --data DIR       folder with the four Fashion-MNIST files (IDX, plain or .gz), where the package dataset-fashion-mnist does not exist
+  --data DIR       folder with the four Fashion-MNIST files (IDX, plain or .gz), where the package
+                   dataset-fashion-mnist does not exist
   --template NAME  fashion-cnn (default), fashion-mlp or spirals (needs no data)
   --project FILE   where the project is kept (default: ~/Tenon/NAME.tenon)
   --terminal       train in the terminal even where there is a display

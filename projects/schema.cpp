@@ -40,7 +40,8 @@ CREATE TABLE runs (
   deleted     INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX run_names ON runs (name) WHERE deleted = 0;
 
-CREATE TABLE series (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, name TEXT NOT NULL, UNIQUE (run, name));
+CREATE TABLE series (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+                     name TEXT NOT NULL, UNIQUE (run, name));
 CREATE TABLE points (                     -- a value of NULL is NaN
   series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
   step   INTEGER NOT NULL,

@@ -17,8 +17,7 @@ using Deed = SurgeryRow::Deed;
 
 struct LayerPair : SurgeryPair {
   LayerPair(const ModelSpec& before, const ModelSpec& after, const Settings& set = {}) {
-    begin(before, after, with(spirals({{"data.batch_size", "26"}, {"epochs", "8"}, {"optimizer.lr", "0.01"}}), set),
-          12);
+    begin(before, after, few_spirals(set), 12);
   }
 };
 

@@ -13,6 +13,11 @@
 
 namespace tenon::testing_sessions {
 
+/// Small batches of the spirals, at a rate at which a few steps train.
+inline Recipe few_spirals(const Settings& set = {}) {
+  return with(spirals({{"data.batch_size", "26"}, {"epochs", "8"}, {"optimizer.lr", "0.01"}}), set);
+}
+
 /// A parent after so many steps, and the session of another model that goes on from there.
 struct SurgeryPair {
   std::unique_ptr<TrainingSession> parent, child;

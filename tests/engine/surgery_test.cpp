@@ -26,9 +26,6 @@ using I = int64_t;
 using Rows = std::vector<SurgeryRow>;
 using Deed = SurgeryRow::Deed;
 
-Recipe recipe(const Settings& set = {}) {
-  return with(spirals({{"data.batch_size", "26"}, {"epochs", "8"}, {"optimizer.lr", "0.01"}}), set);
-}
 ModelSpec plain(I width = 16) {
   return Chain("plain", {2})
       .add("fc1", "Linear", {{"out_features", width}})
@@ -59,7 +56,8 @@ ModelSpec image(I width = 6) {
 
 struct Pair : SurgeryPair {
   Recipe told;
-  Pair(const ModelSpec& before, const ModelSpec& after, const Settings& set = {}, I steps = 12) : told(recipe(set)) {
+  Pair(const ModelSpec& before, const ModelSpec& after, const Settings& set = {}, I steps = 12)
+      : told(few_spirals(set)) {
     begin(before, after, told, steps);
   }
 };
@@ -282,7 +280,7 @@ TEST(Surgery, a_narrower_layer_keeps_its_heaviest_units) {
 TEST(Surgery, more_classes_keep_those_that_were_there) {
   ModelSpec more = plain();
   more.find("fc3")->attrs = {{"out_features", I{5}}};
-  TrainingSession s(plain(), recipe());
+  TrainingSession s(plain(), few_spirals());
   run(s, 3);
   // Spirals have two classes: a session of five cannot be.
   Checkpoint fresh = s.save();
@@ -379,7 +377,7 @@ TEST(Surgery, averages_teachers_and_masks_go_along) {
 
 TEST(Surgery, frozen_and_anew_hold_in_the_new_model) {
   const ModelSpec wide = with_channels(plain(), "fc1", 20);
-  const Recipe before = recipe(), after = recipe({{"init.freeze", "fc1.*"}, {"init.anew", "fc3.*"}});
+  const Recipe before = few_spirals(), after = few_spirals({{"init.freeze", "fc1.*"}, {"init.anew", "fc3.*"}});
   TrainingSession parent(plain(), before), child(wide, after);
   run(parent, 5);
   const Rows rows = child.branch(parent.save(), before, plain());
@@ -420,12 +418,12 @@ TEST(Surgery, is_saved_and_loaded_as_any_session) {
 }
 
 TEST(Surgery, a_state_of_another_model_is_an_error) {
-  TrainingSession parent(plain(), recipe());
+  TrainingSession parent(plain(), few_spirals());
   run(parent, 2);
   const Checkpoint whole = parent.save();
   const auto told = [&](const Checkpoint& c, const ModelSpec& before) {
-    TrainingSession child(with_channels(plain(), "fc1", 20), recipe());
-    return error_of([&] { child.branch(c, recipe(), before); });
+    TrainingSession child(with_channels(plain(), "fc1", 20), few_spirals());
+    return error_of([&] { child.branch(c, few_spirals(), before); });
   };
   EXPECT_TRUE(has(told(whole, plain(18)), "\"model/fc1.bias\" of the state of step 2 is [16], and [18] in the model"));
   Checkpoint less = whole;
