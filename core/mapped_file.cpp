@@ -19,6 +19,7 @@ namespace {
 struct Window : Storage {
   std::shared_ptr<const MappedFile> file;
 };
+void close_window(Storage* dead) { delete static_cast<Window*>(dead); }
 
 bool is_bool(const char* p, size_t n) {
   return std::all_of(p, p + n, [](char c) { return c == 0 || c == 1; });
@@ -101,13 +102,20 @@ Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, s
   s->data = const_cast<char*>(from);
   s->bytes = bytes;
   s->file = file;
-  s->release = [](Storage* dead) { delete static_cast<Window*>(dead); };
+  s->release = close_window;
   Tensor t(tensor_impl_new());
   t.impl()->storage = Ref<Storage>::adopt(s);
   t.impl()->meta.dtype = dtype;
   t.impl()->meta.shape = shape;
   t.impl()->stride = Dims{1};
   return t;
+}
+
+void forget_pages(const Tensor& t) {
+  const Storage* s = t.defined() ? t.storage() : nullptr;
+  if (!s || s->release != close_window) return;
+  const auto* window = static_cast<const Window*>(s);
+  window->file->forget({static_cast<const char*>(window->data), window->bytes});
 }
 
 }  // namespace tenon

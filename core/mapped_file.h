@@ -41,5 +41,8 @@ class MappedFile {
 /// `swapped`, or where a bool is neither 0 nor 1.
 Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype,
                  bool swapped = false);
+/// Lets go of the pages of a tensor that is a window of a file: they are read again when they are touched. What was
+/// written to it is lost, so it is for values that are only looked at. Does nothing to any other tensor.
+void forget_pages(const Tensor& t);
 
 }  // namespace tenon

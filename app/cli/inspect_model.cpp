@@ -62,7 +62,7 @@ json stats_json(const TensorStats& s) {
 TensorStats stats_of(const ModelFile& m, size_t i, Bar& bar) {
   constexpr int kBins = 64;
   const projects::Progress go_on = bar.progress();
-  TensorStats s = views::tensor_stats(m.tensor(i), kBins, go_on);
+  TensorStats s = views::file_tensor_stats(m, i, kBins, go_on);
   bar.clear();
   if (interrupted()) throw Error("the reading was stopped");
   return s;

@@ -2,13 +2,18 @@
 #include "views/shared/tensor_stats.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
+#include "core/file.h"
 #include "core/parallel.h"
+#include "engine/formats/model_file.h"
+#include "engine/formats/safetensors.h"
 #include "engine/ops/create.h"
 #include "engine/ops/random.h"
 #include "engine/ops/view.h"
@@ -131,6 +136,37 @@ TEST(TensorStatistics, a_large_one_is_told_how_far_it_is_and_stops) {
     EXPECT_GT(last, 0);
     EXPECT_EQ(tensor_stats(t, kBinsAsked, [](int64_t done, int64_t) { return done == 0; }).count, 0);
   }
+}
+
+/// Of the pages of this program, the bytes of those that belong to files.
+int64_t bytes_of_files() {
+  const std::string status = read_file("/proc/self/status");
+  return std::stoll(status.substr(status.find("RssFile:") + 8)) * 1024;
+}
+
+TEST(TensorStatistics, of_a_file_keep_no_page_of_it) {
+  const std::string path = ::testing::TempDir() + "tensor_stats." + std::to_string(getpid()) + ".safetensors";
+  constexpr int64_t kRows = 24 << 10, kCols = 1 << 10;  // 96 MiB
+  const Tensor large = zeros({kRows, kCols});
+  for (int64_t i = 0; i < large.numel(); ++i) large.data<float>()[i] = static_cast<float>(i % 1001);
+  formats::save_safetensors(path, {{"large", large}, {"small", full({3}, 2)}});
+  const auto file = formats::ModelFile::open(path);
+  const int64_t before = bytes_of_files();
+  int64_t most = 0;
+  const TensorStats s = file_tensor_stats(*file, file->at("large"), kBinsAsked, [&](int64_t, int64_t) {
+    most = std::max(most, bytes_of_files());
+    return true;
+  });
+  EXPECT_LT(most - before, int64_t{80} << 20) << "while they are read";
+  EXPECT_LT(bytes_of_files() - before, int64_t{16} << 20) << "afterwards";
+  const TensorStats expected = tensor_stats(large, kBinsAsked);
+  EXPECT_EQ(s.count, expected.count);
+  EXPECT_EQ(s.mean, expected.mean);
+  EXPECT_EQ(s.std, expected.std);
+  EXPECT_EQ(s.bins, expected.bins);
+  EXPECT_EQ(file->tensor(file->at("large")).data<float>()[1234], 233) << "they are there when they are asked for again";
+  EXPECT_EQ(file_tensor_stats(*file, file->at("small"), kBinsAsked).mean, 2);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -292,7 +292,7 @@ void ModelFileView::read_stats(const ModelFileModel::File& file, int tensor) {
   bench_.jobs.start(
       kStatsTag, tr("Statistics of %1").arg(name),
       [file, tensor](const Jobs::Report& report, const std::atomic<bool>&) {
-        return tensor_stats(file->tensor(static_cast<size_t>(tensor)), kFileBins, report);
+        return file_tensor_stats(*file, static_cast<size_t>(tensor), kFileBins, report);
       },
       [this, file, tensor](const TensorStats& stats) {
         progress_.stop();

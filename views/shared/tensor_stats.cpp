@@ -9,8 +9,10 @@
 #include <numeric>
 
 #include "core/backend.h"
+#include "core/mapped_file.h"
 #include "core/parallel.h"
 #include "core/tensor_values.h"
+#include "engine/formats/model_file.h"
 #include "engine/kernels/value_sums.h"
 
 namespace tenon::views {
@@ -191,6 +193,22 @@ TensorStats tensor_stats(const Tensor& given, int bins, const std::function<bool
   s.zeros = all.zeros;
   s.negative = all.negative;
   s.denormal = all.denormal;
+  return s;
+}
+
+TensorStats file_tensor_stats(const formats::ModelFile& file, size_t entry, int bins,
+                              const std::function<bool(int64_t, int64_t)>& go_on) {
+  constexpr int64_t kBetween = int64_t{1} << 23;  // elements that are read between two times that pages are let go of
+  const Tensor t = file.tensor(entry);
+  int64_t next = kBetween;
+  TensorStats s = tensor_stats(t, bins, [&](int64_t done, int64_t total) {
+    if (done >= next) {
+      forget_pages(t);
+      next = done + kBetween;
+    }
+    return !go_on || go_on(done, total);
+  });
+  forget_pages(t);
   return s;
 }
 

@@ -5,6 +5,10 @@
 
 #include "core/tensor.h"
 
+namespace tenon::formats {
+struct ModelFile;
+}
+
 namespace tenon::views {
 
 /// What the values of a whole tensor look like. Exact: every element is read.
@@ -19,5 +23,9 @@ struct TensorStats {
 /// were read, each being read twice; empty (count 0) once it returned false.
 TensorStats tensor_stats(const Tensor& t, int bins = 48,
                          const std::function<bool(int64_t done, int64_t total)>& go_on = {});
+/// Of the values of an entry of a file, whose pages are let go of as they were read: the memory that a file takes does
+/// not grow with it. Throws as ModelFile::tensor does.
+TensorStats file_tensor_stats(const formats::ModelFile& file, size_t entry, int bins,
+                              const std::function<bool(int64_t done, int64_t total)>& go_on = {});
 
 }  // namespace tenon::views
