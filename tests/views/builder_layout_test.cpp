@@ -49,14 +49,14 @@ std::string loose_end(const BuilderModel& m) {
     const WireSpec& wire = m.spec().wires[w];
     int piece = picture.last[w];
     if (piece < 0) continue;
-    const Point end = m.to_canvas(picture.pieces[static_cast<size_t>(piece)].points.back());
+    const Point end = m.to_canvas(m.layout().way(static_cast<size_t>(piece)).back());
     while (picture.pieces[static_cast<size_t>(piece)].before >= 0) {
-      const Point from = picture.pieces[static_cast<size_t>(piece)].points.front();
+      const Point from = m.layout().way(static_cast<size_t>(piece)).front();
       piece = picture.pieces[static_cast<size_t>(piece)].before;
-      const Point to = picture.pieces[static_cast<size_t>(piece)].points.back();
+      const Point to = m.layout().way(static_cast<size_t>(piece)).back();
       if (std::fabs(from.x - to.x) > 0.01f || std::fabs(from.y - to.y) > 0.01f) return "a wire is torn";
     }
-    const Point start = m.to_canvas(picture.pieces[static_cast<size_t>(piece)].points.front());
+    const Point start = m.to_canvas(m.layout().way(static_cast<size_t>(piece)).front());
     const auto alone = [&](const std::string& name) {
       for (size_t i = 0; i < m.spec().layers.size(); ++i)
         if (m.spec().layers[i].name == name) {
@@ -156,6 +156,42 @@ TEST(BuilderLayout, ARoundaboutWayIsFoundWhereTheStraightOneIsBarred) {
   EXPECT_EQ(router.route({50, 40}, {50, 100}).size(), 2u) << "nothing is in the way";
   const std::vector<Point> up = router.route({50, 240}, {50, 0});
   EXPECT_GT(up.size(), 4u) << "out below, up beside them, in from above";
+}
+
+TEST(BuilderLayout, WiresOfWhatAPersonPlacedAreLedWhereTheyAreSeenAndAlikeInAnyOrder) {
+  ModelSpec spec = random_model(7);
+  for (int i = 0; i < 400; ++i) {
+    const std::string at = "wide" + std::to_string(i);
+    spec.layers.push_back({.name = at, .type = "ReLU"});
+    spec.wires.push_back({.from = spec.layers[spec.layers.size() - 2].name, .from_port = 0, .to = at, .to_port = 0});
+  }
+  for (size_t i = 0; i < spec.layers.size(); ++i)
+    spec.layers[i].x = 40 + 360.0 * static_cast<double>(i % 20),
+    spec.layers[i].y = 40 + 140.0 * static_cast<double>(i / 20);
+  BuilderModel m, other;
+  for (BuilderModel* each : {&m, &other}) each->set_spec(spec, 8), each->open_groups(true);
+  const auto led = [](const BuilderModel& b) {
+    const auto& pieces = b.layout().picture().pieces;
+    return std::count_if(pieces.begin(), pieces.end(), [](const auto& p) { return !p.points.empty(); });
+  };
+  const auto all = static_cast<std::ptrdiff_t>(m.layout().picture().pieces.size());
+  m.frame({1200, 800});
+  m.zoom_by(0.6f / m.zoom());
+  m.choose(spec.layers.front().name);
+  ASSERT_TRUE(m.move_selected(16, 8)) << "what was led to see all of it is led anew";
+  other.choose(spec.layers.front().name);
+  ASSERT_TRUE(other.move_selected(16, 8));
+  m.frame({1200, 800});
+  ASSERT_EQ(scene_fault(m.last()), "");
+  EXPECT_GT(led(m), 0);
+  EXPECT_LT(led(m), all) << "most of it is out of sight";
+  for (size_t p = 0; p < static_cast<size_t>(all); ++p) other.layout().way(p);  // from the other end of the list
+  for (size_t p = static_cast<size_t>(all); p-- > 0;) {
+    const auto &a = m.layout().way(p), &b = other.layout().way(p);
+    ASSERT_EQ(a.size(), b.size()) << p;
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(std::fabs(a[i].x - b[i].x) + std::fabs(a[i].y - b[i].y) < 0.1f);
+  }
+  EXPECT_EQ(loose_end(m), "");
 }
 
 TEST(BuilderLayout, GroupsComeFromTheModulePathAndRepeatsAreCounted) {

@@ -236,7 +236,7 @@ TEST_F(SubModelEdits, wires_end_at_the_ports_of_an_instance) {
     for (size_t w = 0; w < m_.spec().wires.size(); ++w) {
       const WireSpec& wire = m_.spec().wires[w];
       if (!wire.to.starts_with("block.") || picture.last[w] < 0) continue;
-      const Point end = m_.to_canvas(picture.pieces[static_cast<size_t>(picture.last[w])].points.back());
+      const Point end = m_.to_canvas(m_.layout().way(static_cast<size_t>(picture.last[w])).back());
       EXPECT_NEAR(end.x, port_at(wire.to, wire.to_port), 0.6f) << wire.to << " " << wire.to_port << " " << by_hand;
       ++seen;
     }

@@ -6,6 +6,7 @@
 #include "views/builder/builder_ink.h"
 #include "views/builder/builder_model.h"
 #include "views/builder/layer_summary.h"
+#include "views/graph/rounded.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 
@@ -13,29 +14,6 @@ namespace tenon::views {
 
 namespace {
 constexpr float kPort = 4, kMargin = 24;
-
-/// A line along points with its corners rounded.
-std::vector<Point> rounded(const std::vector<Point>& way, float radius) {
-  if (radius < 1.5f || way.size() < 3) return way;
-  std::vector<Point> out = {way.front()};
-  for (size_t i = 1; i + 1 < way.size(); ++i) {
-    const Point a = way[i - 1], b = way[i], c = way[i + 1];
-    const float in = std::hypot(b.x - a.x, b.y - a.y), on = std::hypot(c.x - b.x, c.y - b.y);
-    const float r = std::min({radius, in / 2, on / 2});
-    if (r < 0.5f) {
-      out.push_back(b);
-      continue;
-    }
-    const Point p{b.x - (b.x - a.x) / in * r, b.y - (b.y - a.y) / in * r},
-        q{b.x + (c.x - b.x) / on * r, b.y + (c.y - b.y) / on * r};
-    for (int k = 0; k <= 4; ++k) {
-      const float t = static_cast<float>(k) / 4, u = 1 - t;
-      out.push_back({u * u * p.x + 2 * u * t * b.x + t * t * q.x, u * u * p.y + 2 * u * t * b.y + t * t * q.y});
-    }
-  }
-  out.push_back(way.back());
-  return out;
-}
 }  // namespace
 
 /// A quiet colour a family of layers, so that a network's rhythm is seen from afar.
@@ -113,27 +91,27 @@ void BuilderModel::draw_titles(Scene& scene) const {
     const bool on = !group_.empty() && layout_.tree().path(f.node) == group_;
     scene.rect(chip, f.depth % 2 ? Ink::panel : Ink::base, 0.92f, 3);
     scene.text({chip.x + 4, chip.y, chip.w - 6, chip.h}, text, on ? Ink::accent : Ink::secondary, Face::small);
-    const int errors = errors_below_[static_cast<size_t>(f.node)];
+    const int errors = below_[static_cast<size_t>(f.node)].errors;
     scene.target(chip, {opened_group, f.node}, Cursor::hand,
                  layout_.tree().path(f.node) + "\n" + tr("{} layers", format_grouped(layout_.tree().at(f.node).items)) +
                      (errors ? "\n" + tr("{} errors", errors) : "") + "\n" + tr("Double click folds it"));
   }
 }
 
-void BuilderModel::draw_piece(Scene& scene, const GroupLayout::Piece& p, Ink ink, float width) const {
+void BuilderModel::draw_piece(Scene& scene, size_t piece, Ink ink, float width) const {
+  const int at = layout_.picture().pieces[piece].wire;
+  const std::vector<Point>& points = layout_.way(piece);
   std::vector<Point> way;
-  way.reserve(p.points.size());
+  way.reserve(points.size());
   float x0 = 1e9f, y0 = 1e9f, x1 = -1e9f, y1 = -1e9f;
-  for (const Point& q : p.points) {
+  for (const Point& q : points) {
     way.push_back(to_canvas(q));
     x0 = std::min(x0, way.back().x), x1 = std::max(x1, way.back().x);
     y0 = std::min(y0, way.back().y), y1 = std::max(y1, way.back().y);
   }
   if (x1 < 0 || y1 < 0 || x0 > size_.w || y0 > size_.h) return;
-  if (zoom_ < kNamesZoom) {  // far away: a line without corners or places to click
-    if (x1 - x0 + y1 - y0 < 3) return;
+  if (zoom_ < kNamesZoom)  // far away: a line without corners or places to click
     return scene.polyline(way, ink, 1, zoom_ < 0.12f ? 0.5f : 0.8f);
-  }
   if (way.size() == 2)  // drawn as the bent ones are: soft, not as a hairline
     scene.polyline({way[0], {(way[0].x + way[1].x) / 2, (way[0].y + way[1].y) / 2}, way[1]}, ink, width);
   else
@@ -141,7 +119,7 @@ void BuilderModel::draw_piece(Scene& scene, const GroupLayout::Piece& p, Ink ink
   for (size_t i = 0; i + 1 < way.size(); ++i) {
     const Point a = way[i], b = way[i + 1];
     scene.target({std::min(a.x, b.x) - 4, std::min(a.y, b.y) - 4, std::fabs(a.x - b.x) + 8, std::fabs(a.y - b.y) + 8},
-                 {wire, p.wire}, Cursor::hand);
+                 {wire, at}, Cursor::hand);
   }
 }
 
@@ -164,16 +142,14 @@ void BuilderModel::draw_wires(Scene& scene) const {
       mark(static_cast<int>(w), 1);
   }
   constexpr size_t kMostPieces = 4'000;
+  const float least = zoom_ < kNamesZoom ? 3 / zoom_ : 0;  // from far away shorter ones are no lines
+  const Box seen{-pan_x_ / zoom_, -pan_y_ / zoom_, size_.w / zoom_, size_.h / zoom_};
   size_t drawn = 0;
   for (char as : {0, 1, 2, 3})
     for (size_t p = 0; p < picture.pieces.size(); ++p) {
-      if (look[p] != as || (as == 0 && drawn > kMostPieces)) continue;
+      if (look[p] != as || (as == 0 && drawn > kMostPieces) || !layout_.may_be_seen(p, seen, least)) continue;
       const size_t before = scene.prims().size();
-      draw_piece(scene, picture.pieces[p],
-                 as >= 2   ? Ink::accent
-                 : as == 1 ? Ink::bad
-                           : Ink::secondary,
-                 as == 3 ? 2.5f : 1.5f);
+      draw_piece(scene, p, as >= 2 ? Ink::accent : as == 1 ? Ink::bad : Ink::secondary, as == 3 ? 2.5f : 1.5f);
       drawn += scene.prims().size() - before;
     }
 }
@@ -181,7 +157,7 @@ void BuilderModel::draw_wires(Scene& scene) const {
 std::string BuilderModel::tip_of(int index) const {
   const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
   const LayerInfo* info = find_layer_type(l.type);
-  const LayerReport* r = report(l.name);
+  const LayerReport* r = report_of(index);
   std::string tip = l.name + "\n" + (info ? l.type + ": " + info->help : l.type);
   if (!l.comment.empty()) tip += "\n" + l.comment;
   if (l.off) tip += "\n" + tr("Off: what it would read goes on in its place");
@@ -221,7 +197,7 @@ void BuilderModel::draw_cell(Scene& scene, const GroupLayout::Cell& c) const {
 
 void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const {
   const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
-  const LayerReport* r = report(l.name);
+  const LayerReport* r = report_of(index);
   const bool bad = r && !r->error.empty(), on = is_chosen(index);
   const Ink edge = rim(c);
   scene.rect(b, Ink::raised, 1, 4);
@@ -257,7 +233,7 @@ void BuilderModel::draw_layer(Scene& scene, int index, const GroupLayout::Cell& 
 void BuilderModel::draw_layer_words(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const {
   const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
   const LayerInfo* info = find_layer_type(l.type);
-  const LayerReport* r = report(l.name);
+  const LayerReport* r = report_of(index);
   const bool bad = r && !r->error.empty();
   const float x = b.x + 12, w = b.w - 20, h = 20 * zoom_;
   float row = b.y + 4 * zoom_;
@@ -299,7 +275,7 @@ void BuilderModel::draw_layer_words(Scene& scene, int index, const GroupLayout::
 void BuilderModel::draw_ports(Scene& scene, int index, Box b) const {
   const LayerSpec& l = spec_.layers[static_cast<size_t>(index)];
   const LayerInfo* info = find_layer_type(l.type);
-  const LayerReport* r = report(l.name);
+  const LayerReport* r = report_of(index);
   const float radius = std::clamp(kPort * zoom_ * 1.4f, 1.5f, kPort);  // small enough to leave the boxes in sight
   const auto dot = [&](bool output, int i, int count) {
     const Point p{b.x + port_at(b.w, i, count), output ? b.bottom() : b.y};
@@ -327,7 +303,7 @@ void BuilderModel::draw_ports(Scene& scene, int index, Box b) const {
 
 /// A folded group: it lies on another sheet, and says what it holds.
 void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) const {
-  const int errors = errors_below_[static_cast<size_t>(c.node)];
+  const auto& [errors, parameters, flops] = below_[static_cast<size_t>(c.node)];
   const Ink edge = errors ? Ink::bad : rim(c);
   const float sheet = std::max(2.f, 4 * zoom_);
   scene.rect({b.x + sheet, b.y + sheet, b.w, b.h}, Ink::panel, 1, 4);
@@ -335,15 +311,6 @@ void BuilderModel::draw_group(Scene& scene, const GroupLayout::Cell& c, Box b) c
   scene.rect(b, Ink::raised, 1, 4);
   draw_heat(scene, c, b);
   scene.outline(b, edge, edge != Ink::line ? 2.f : 1.f, 4);
-  int64_t parameters = 0;
-  double flops = 0;
-  std::string shape;
-  const std::vector<int> layers = layout_.layers_below(c.node);
-  for (int i : layers)
-    if (const LayerReport* r = report(spec_.layers[static_cast<size_t>(i)].name)) {
-      parameters += r->parameters;
-      flops += r->flops;
-    }
   std::string tip =
       layout_.tree().path(c.node) + "\n" + tr("{} layers", format_grouped(layout_.tree().at(c.node).items));
   if (parameters) tip += "\n" + tr("{} parameters", format_grouped(parameters));
@@ -445,14 +412,16 @@ void BuilderModel::draw(Scene& scene) {
   size_ = scene.size();
   const GroupLayout& picture = layout_.picture();
   float x0 = 1e9f, y0 = 1e9f, x1 = -1e9f, y1 = -1e9f;
+  const float aside = layout_.by_hand() ? 12.f : 0.f;  // where wires that are not led yet may pass
   const auto reach = [&](Box b) {
-    x0 = std::min(x0, b.x), y0 = std::min(y0, b.y);
-    x1 = std::max(x1, b.right()), y1 = std::max(y1, b.bottom());
+    x0 = std::min(x0, b.x - aside), y0 = std::min(y0, b.y - aside);
+    x1 = std::max(x1, b.right() + aside), y1 = std::max(y1, b.bottom() + aside);
   };
   for (const auto& c : picture.cells) reach(c.box);
   for (const auto& f : picture.frames) reach(f.box);
-  for (const auto& p : picture.pieces)
-    for (Point q : p.points) reach({q.x, q.y, 0, 0});
+  if (!layout_.by_hand())
+    for (const auto& p : picture.pieces)
+      for (Point q : p.points) reach({q.x, q.y, 0, 0});
   whole_ = picture.cells.empty() ? Box{} : Box{x0, y0, x1 - x0, y1 - y0};
   if (fit_next_ && !picture.cells.empty()) fit_now();
   if (!reveal_next_.empty()) {

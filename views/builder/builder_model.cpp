@@ -88,13 +88,18 @@ void BuilderModel::sum_up() {
   errors_.clear();
   if (const LayerReport* r = report(""); r && !r->error.empty()) errors_.push_back(r->error);  // of no layers at all
   bad_.assign(spec_.layers.size(), 0);
-  errors_below_.assign(layout_.tree().nodes().size(), 0);
+  report_at_.assign(spec_.layers.size(), nullptr);
+  below_.assign(layout_.tree().nodes().size(), {});
   for (size_t i = 0; i < spec_.layers.size(); ++i) {
-    const LayerReport* r = report(spec_.layers[i].name);
+    const LayerReport* r = report_at_[i] = report(spec_.layers[i].name);
     bad_[i] = r && !r->error.empty();
     if (bad_[i]) errors_.push_back(spec_.layers[i].name + ": " + r->error);
-    for (int n = layout_.tree().leaf_of(static_cast<int>(i)); bad_[i] && n >= 0; n = layout_.tree().at(n).parent)
-      ++errors_below_[static_cast<size_t>(n)];
+    for (int n = layout_.tree().leaf_of(static_cast<int>(i)); r && n >= 0; n = layout_.tree().at(n).parent) {
+      Below& below = below_[static_cast<size_t>(n)];
+      below.errors += bad_[i] ? 1 : 0;
+      below.parameters += r->parameters;
+      below.flops += r->flops;
+    }
   }
 }
 

@@ -36,6 +36,8 @@ class BuilderModel : public StepModel {
   int64_t revision() const { return revision_; }  ///< another one after every edit, undo and redo
   int64_t batch() const { return batch_; }
   const LayerReport* report(const std::string& layer) const;
+  /// Of the layer at an index of the spec; null where none was made.
+  const LayerReport* report_of(int index) const { return report_at_[static_cast<size_t>(index)]; }
   /// What layers and groups are coloured by.
   void set_heat(Heat h);
   const HeatMap& heat() const { return heat_; }
@@ -203,7 +205,7 @@ class BuilderModel : public StepModel {
   void draw_frames(Scene& scene) const;
   void draw_titles(Scene& scene) const;
   void draw_wires(Scene& scene) const;
-  void draw_piece(Scene& scene, const GroupLayout::Piece& p, Ink ink, float width) const;
+  void draw_piece(Scene& scene, size_t piece, Ink ink, float width) const;
   void draw_cell(Scene& scene, const GroupLayout::Cell& c) const;
   void draw_layer(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const;
   void draw_layer_words(Scene& scene, int index, const GroupLayout::Cell& c, Box b) const;
@@ -260,8 +262,14 @@ class BuilderModel : public StepModel {
   };
   Totals totals_;
   std::vector<std::string> errors_;
-  std::vector<char> bad_;          ///< by layer: it has an error
-  std::vector<int> errors_below_;  ///< by node of the tree of scopes
+  std::vector<char> bad_;  ///< by layer: it has an error
+  struct Below {
+    int errors = 0;
+    int64_t parameters = 0;
+    double flops = 0;
+  };
+  std::vector<Below> below_;                   ///< by node of the tree of scopes
+  std::vector<const LayerReport*> report_at_;  ///< by layer
   /// Of what is chosen: every command and the inspector ask for it whenever anything changes.
   mutable std::optional<std::pair<std::string, std::vector<std::string>>> weight_owners_;
   std::string frozen_;  ///< patterns of names

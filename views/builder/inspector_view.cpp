@@ -94,14 +94,21 @@ void InspectorView::add_mends() {
   }
 }
 
-/// The attributes that all chosen layers know under the same name, of the same kind and with the same choices.
-std::vector<AttrDef> InspectorView::common_attrs() const {
+std::vector<const LayerSpec*> InspectorView::shown_layers() const {
+  std::vector<const LayerSpec*> out;
+  for (const LayerSpec& l : builder_.spec().layers)
+    if (all_.contains(l.name)) out.push_back(&l);
+  return out;
+}
+
+/// The attributes that all of them know under the same name, of the same kind and with the same choices.
+std::vector<AttrDef> InspectorView::common_attrs(const std::vector<const LayerSpec*>& layers) const {
   std::vector<AttrDef> common;
   bool first = true;
   std::set<std::string> types;
-  for (const LayerSpec& l : builder_.spec().layers) {
-    if (!all_.contains(l.name) || !types.insert(l.type).second) continue;
-    const LayerInfo* info = find_layer_type(l.type);
+  for (const LayerSpec* l : layers) {
+    if (!types.insert(l->type).second) continue;
+    const LayerInfo* info = find_layer_type(l->type);
     const std::vector<AttrDef> own = info ? info->attrs : std::vector<AttrDef>{};
     if (std::exchange(first, false)) {
       common = own;
@@ -148,7 +155,7 @@ void InspectorView::rebuild() {
       add_weights();
       add_own_values(instance_filling(builder_.spec(), builder_.selected_group()));
     }
-    const std::vector<AttrDef> common = common_attrs();
+    const std::vector<AttrDef> common = common_attrs(shown_layers());
     for (const AttrDef& def : common) {
       const AttrValue* v = l->find(def.name);
       add_attr(def, v ? *v : def.fallback);
@@ -367,17 +374,17 @@ void InspectorView::refresh_values() {
   filling_ = true;
   const LayerInfo* info = find_layer_type(l->type);
   const bool several = all_.size() > 1;
-  for (const AttrDef& def : several ? common_attrs() : info ? info->attrs : std::vector<AttrDef>{}) {
+  const std::vector<const LayerSpec*> layers = several ? shown_layers() : std::vector<const LayerSpec*>{};
+  for (const AttrDef& def : several ? common_attrs(layers) : info ? info->attrs : std::vector<AttrDef>{}) {
     const AttrValue* have = l->find(def.name);
     const AttrValue& v = have ? *have : def.fallback;
     const QString name = QString("inspector.%1").arg(QString::fromStdString(def.name));
     if (auto* w = findChild<QWidget*>(name)) show_attr(w, v);
     if (!several) continue;
-    const bool differ =
-        std::any_of(builder_.spec().layers.begin(), builder_.spec().layers.end(), [&](const LayerSpec& o) {
-          const AttrValue* theirs = o.find(def.name);
-          return all_.contains(o.name) && (theirs ? *theirs : def.fallback) != v;
-        });
+    const bool differ = std::any_of(layers.begin(), layers.end(), [&](const LayerSpec* o) {
+      const AttrValue* theirs = o->find(def.name);
+      return (theirs ? *theirs : def.fallback) != v;
+    });
     if (auto* said = findChild<QLabel*>("label." + name)) {
       const QString words = QString::fromStdString(def.name).replace('_', ' ');
       said->setText(differ ? tr("%1 (differ)").arg(words) : words);

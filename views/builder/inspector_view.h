@@ -40,7 +40,8 @@ class InspectorView : public QWidget {
   void add_weights();
   std::set<std::string> wanted() const;
   std::string weights_text() const;
-  std::vector<AttrDef> common_attrs() const;
+  std::vector<const LayerSpec*> shown_layers() const;
+  std::vector<AttrDef> common_attrs(const std::vector<const LayerSpec*>& layers) const;
   QWidget* label(const QString& text);
 
   BuilderModel& builder_;

@@ -74,7 +74,7 @@ void ModelLayout::lay_out_by_hand() {
     picture_.cells.push_back({node, cell_by_hand(node), frame});
   }
   fit_frames();
-  route();
+  begin_wires();
 }
 
 /// Frames reach round what they hold, the inner ones first.
@@ -117,7 +117,7 @@ void ModelLayout::show_moved(const LayerPlaces& places) {
     c.box = cell_by_hand(c.node);
   }
   fit_frames();
-  route_again(before);
+  forget_ways(before);
 }
 
 /// Wires between boxes that a person placed. A folded group has its wires in the middle of its edges.
@@ -141,43 +141,65 @@ std::optional<std::pair<ModelLayout::End, ModelLayout::End>> ModelLayout::ends_o
   return std::pair{end_at(a, wire, false), end_at(b, wire, true)};
 }
 
-std::vector<Point> ModelLayout::led(const WireRouter& router, const std::pair<End, End>& ends) const {
+std::pair<Point, Point> ModelLayout::from_and_to(const std::pair<End, End>& ends) const {
   const auto& [out, in] = ends;
   const Box &from = picture_.cells[static_cast<size_t>(out.cell)].box,
             &to = picture_.cells[static_cast<size_t>(in.cell)].box;
-  return router.route({from.x + port_at(from.w, out.port, out.ports), from.bottom()},
-                      {to.x + port_at(to.w, in.port, in.ports), to.y});
+  return {{from.x + port_at(from.w, out.port, out.ports), from.bottom()},
+          {to.x + port_at(to.w, in.port, in.ports), to.y}};
 }
 
-void ModelLayout::route() {
-  std::vector<Box> boxes;
-  for (const auto& c : picture_.cells) boxes.push_back(c.box);
-  const WireRouter router(std::move(boxes));
+const std::vector<Point>& ModelLayout::way(size_t piece) const {
+  auto& [before, wire, points] = picture_.pieces[piece];
+  if (!points.empty() || !by_hand_) return points;
+  if (!router_) {
+    std::vector<Box> boxes;
+    for (const auto& c : picture_.cells) boxes.push_back(c.box);
+    router_ = std::make_shared<const WireRouter>(std::move(boxes));
+  }
+  const auto [from, to] = from_and_to(*ends_of(graph_.wires[static_cast<size_t>(wire)]));
+  return points = router_->route(from, to);
+}
+
+bool ModelLayout::may_be_seen(size_t piece, const Box& part, float least) const {
+  const auto& [before, wire, points] = picture_.pieces[piece];
+  const bool led = !points.empty() || !by_hand_;
+  if (led && points.empty()) return false;
+  const auto [from, to] =
+      led ? std::pair{points.front(), points.back()} : from_and_to(*ends_of(graph_.wires[static_cast<size_t>(wire)]));
+  const float w = std::fabs(from.x - to.x), h = std::fabs(from.y - to.y);
+  if (w + h < least) return false;
+  constexpr float kAside = WireRouter::kFarthest;
+  return led ||
+         Box{std::min(from.x, to.x) - kAside, std::min(from.y, to.y) - kAside, w + 2 * kAside, h + 2 * kAside}.overlaps(
+             part);
+}
+
+/// One piece for each, to be led later.
+void ModelLayout::begin_wires() {
+  router_.reset();
   std::map<std::pair<End, End>, int> known;  // groups share what they have between them
+  const auto folded = [&](const End& e) { return layer_of(picture_.cells[static_cast<size_t>(e.cell)]) < 0; };
   for (size_t w = 0; w < graph_.wires.size(); ++w) {
     const auto ends = ends_of(graph_.wires[w]);
     if (!ends) continue;
-    const auto [found, added] = known.try_emplace(*ends, static_cast<int>(picture_.pieces.size()));
-    picture_.last[w] = found->second;
-    if (added) picture_.pieces.push_back({-1, static_cast<int>(w), led(router, *ends)});
+    int& last = picture_.last[w];
+    last = static_cast<int>(picture_.pieces.size());
+    if (folded(ends->first) || folded(ends->second)) last = known.try_emplace(*ends, last).first->second;
+    if (last == static_cast<int>(picture_.pieces.size())) picture_.pieces.push_back({-1, static_cast<int>(w), {}});
   }
 }
 
-/// Only those whose boxes are elsewhere now.
-void ModelLayout::route_again(const std::vector<Box>& before) {
-  std::optional<WireRouter> router;
+/// Of those whose boxes are elsewhere now.
+void ModelLayout::forget_ways(const std::vector<Box>& before) {
+  router_.reset();
   const auto moved = [&](const End& e) {
     return !same_box(before[static_cast<size_t>(e.cell)], picture_.cells[static_cast<size_t>(e.cell)].box);
   };
   for (auto& piece : picture_.pieces) {
+    if (piece.points.empty()) continue;
     const auto ends = ends_of(graph_.wires[static_cast<size_t>(piece.wire)]);
-    if (!moved(ends->first) && !moved(ends->second)) continue;
-    if (!router) {
-      std::vector<Box> boxes;
-      for (const auto& c : picture_.cells) boxes.push_back(c.box);
-      router.emplace(std::move(boxes));
-    }
-    piece.points = led(*router, *ends);
+    if (moved(ends->first) || moved(ends->second)) piece.points.clear();
   }
 }
 

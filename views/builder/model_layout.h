@@ -40,7 +40,13 @@ class ModelLayout {
   bool by_hand() const { return by_hand_; }
   static bool has_places(const ModelSpec& spec);
 
+  /// Of what a person placed the pieces of wires have no points here before they are asked for: see way().
   const GroupLayout& picture() const { return picture_; }
+  /// Where a piece of a wire runs. Of what a person placed it is led once it is asked for: of thousands few are seen.
+  const std::vector<Point>& way(size_t piece) const;
+  /// Whether any of a piece may be in a part of the picture, without leading it; and whether its ends are so far from
+  /// each other.
+  bool may_be_seen(size_t piece, const Box& part, float least) const;
   const ScopeTree& tree() const { return tree_; }
   int cell_of_layer(int layer) const { return picture_.cell_of(tree_, tree_.leaf_of(layer)); }
   /// Of a leaf's cell; -1: it is a group.
@@ -89,23 +95,25 @@ class ModelLayout {
   Box box_by_hand(int node) const;   ///< what a node of the tree covers
   Box cell_by_hand(int node) const;  ///< a folded group stands where the first of what it holds does
   void fit_frames();
-  void route();
-  void route_again(const std::vector<Box>& before);
+  void begin_wires();
+  void forget_ways(const std::vector<Box>& before);
   struct End {
     int cell, port, ports;
     auto operator<=>(const End&) const = default;
   };
   /// The boxes that a wire is seen to run between; none where it runs within one, or ends nowhere.
   std::optional<std::pair<End, End>> ends_of(const GroupedGraph::Wire& wire) const;
-  std::vector<Point> led(const WireRouter& router, const std::pair<End, End>& ends) const;
+  /// From where to where a wire between two boxes runs.
+  std::pair<Point, Point> from_and_to(const std::pair<End, End>& ends) const;
   void find_ports(const std::unordered_map<std::string, int>& layers);
   End end_at(int cell, const GroupedGraph::Wire& wire, bool into) const;
 
   ModelSpec spec_;
   ScopeTree tree_;
   GroupedGraph graph_;
-  GroupLayout picture_;
-  std::optional<GroupLayout> lifted_;  ///< as it was laid out, while the pointer moves parts of it
+  mutable GroupLayout picture_;                       ///< as far as its wires were led
+  mutable std::shared_ptr<const WireRouter> router_;  ///< between the boxes that a person placed; null: not made yet
+  std::optional<GroupLayout> lifted_;                 ///< as it was laid out, while the pointer moves parts of it
   /// The model laid out with every group open.
   mutable std::shared_future<std::shared_ptr<const GroupLayout>> opened_;
   std::set<std::string> folded_;

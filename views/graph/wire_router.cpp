@@ -115,8 +115,10 @@ std::vector<Point> WireRouter::search(Point from, Point to, float reach) const {
 /// All that a way depends on, but for where it is; in parts of a pixel, for sums of coordinates are not exact.
 std::string WireRouter::form_of(Point from, Point by, float reach, const std::vector<Box>& around) {
   constexpr float kParts = 64;
-  const auto part = [](float v) { return static_cast<int32_t>(std::lround(v * kParts)); };
-  std::vector<std::array<int32_t, 4>> boxes = {{part(by.x), part(by.y), part(reach), 0}};
+  const auto part = [](float v) { return static_cast<int32_t>(v * kParts + (v < 0 ? -0.5f : 0.5f)); };
+  std::vector<std::array<int32_t, 4>> boxes;
+  boxes.reserve(around.size() + 1);
+  boxes.push_back({part(by.x), part(by.y), part(reach), 0});
   for (const Box& b : around) boxes.push_back({part(b.x - from.x), part(b.y - from.y), part(b.w), part(b.h)});
   std::sort(boxes.begin() + 1, boxes.end());
   return {reinterpret_cast<const char*>(boxes.data()), boxes.size() * sizeof boxes[0]};
