@@ -1,10 +1,12 @@
 // How a large file is met in the window: until it is seen, until it is whole, and how the picture follows the hand.
 
 #include <QKeyEvent>
+#include <QLineF>
 #include <QToolButton>
 #include <QWheelEvent>
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "app/window/measured_window.h"
 #include "app/window/watchdog.h"
@@ -26,6 +28,7 @@ struct Route {
   const char* page = nullptr;    ///< a command that shows it
   const char* unfold = nullptr;  ///< a button that shows all of it
   bool zooms = true;
+  bool aims = false;  ///< at what is drawn nearest to the middle: of a graph that is a thin line from afar
   Qt::KeyboardModifiers zoom = Qt::NoModifier, pan = Qt::ShiftModifier;
 };
 
@@ -36,6 +39,7 @@ Route route_of(const Document& d) {
     return {.view = "model_file",
             .page = "model_file.graph",
             .unfold = "model_file.unfold",
+            .aims = true,
             .zoom = Qt::ControlModifier,
             .pan = Qt::NoModifier};
   return {.view = "model_file",
@@ -81,9 +85,23 @@ OpenTimes::Opening open_once(MeasuredWindow& m, const QString& file, Document::K
   return t;
 }
 
-/// A notch of the wheel over the middle of the picture.
-void turn_wheel(SceneCanvas* canvas, Qt::KeyboardModifiers held, int notches) {
-  const QPointF at(canvas->width() * 0.5, canvas->height() * 0.5);
+/// Where the wheel is turned: over the middle of the picture, or what is nearest to it.
+QPointF aim(SceneCanvas& canvas, bool at_things) {
+  const QPointF middle(canvas.width() * 0.5, canvas.height() * 0.5);
+  const auto away = [&](QPointF p) { return QLineF(p, middle).length(); };
+  QPointF at = middle;
+  double least = at_things ? std::numeric_limits<double>::max() : 0;
+  for (const Scene::Prim& p : canvas.model().last().prims()) {
+    const QPointF here(p.box.x + p.box.w / 2, p.box.y + p.box.h / 2);
+    if (p.kind != Scene::Kind::rect || p.box.w > 200 || !canvas.rect().contains(here.toPoint()) || away(here) >= least)
+      continue;
+    at = here;
+    least = away(here);
+  }
+  return at;
+}
+
+void turn_wheel(SceneCanvas* canvas, QPointF at, Qt::KeyboardModifiers held, int notches) {
   QWheelEvent e(at, canvas->mapToGlobal(at), {}, {0, 120 * notches}, Qt::NoButton, held, Qt::NoScrollPhase, false);
   QCoreApplication::sendEvent(canvas, &e);
 }
@@ -98,10 +116,11 @@ void fly(MeasuredWindow& m, const Route& route, OpenTimes& t) {
   QCoreApplication::sendEvent(canvas, &whole);
   std::string before = canvas->model().last().dump();
   const auto turns = [&](Qt::KeyboardModifiers held, int count, int notches) {
+    const QPointF at = aim(*canvas, route.aims);
     for (int i = 0; i < count; ++i) {
       const int64_t worked = processor_time();
       frames.push_back(m.frame(canvas, [&] {
-        turn_wheel(canvas, held, notches);
+        turn_wheel(canvas, at, held, notches);
         canvas->refresh();
       }));
       work.push_back(static_cast<double>(processor_time() - worked) / 1e6);

@@ -10,7 +10,7 @@
 namespace tenon::views {
 
 namespace {
-/// By line: it crosses one between two knots, which is to be straight.
+/// By line: another one is to be straight instead: one between two knots that it crosses, or one from further above.
 std::vector<bool> conflicts(const Ranked& r) {
   std::vector<bool> out(r.lines.size(), false);
   for (size_t k = 1; k < r.ranks.size(); ++k) {
@@ -36,6 +36,14 @@ std::vector<bool> conflicts(const Ranked& r) {
       from = to;
     }
   }
+  // What comes from far above runs straight on; what begins here stands beside it.
+  const auto begins = [&](int l) {
+    return r.vertices[static_cast<size_t>(r.lines[static_cast<size_t>(l)].upper)].up.empty();
+  };
+  for (const auto& v : r.vertices)
+    if (!std::all_of(v.up.begin(), v.up.end(), begins))
+      for (int l : v.up)
+        if (begins(l)) out[static_cast<size_t>(l)] = true;
   return out;
 }
 

@@ -302,8 +302,10 @@ class Drawer {
 
   void place_nodes() {
     out_.at.resize(g_.nodes.size());
+    out_.rank.resize(g_.nodes.size());
     for (size_t n = 0; n < g_.nodes.size(); ++n) {
       const auto rank = static_cast<size_t>(r_.vertices[n].rank);
+      out_.rank[n] = r_.vertices[n].rank;
       out_.at[n] = {std::round(x_[n] - g_.nodes[n].w / 2 + shift_[rank]),
                     std::round(tops_[rank] + (heights_[rank] - g_.nodes[n].h) / 2)};
     }

@@ -31,6 +31,7 @@ struct LayeredLayout {
     std::vector<Point> points;
   };
   std::vector<Point> at;  ///< by node: its upper left corner
+  std::vector<int> rank;  ///< by node; 0 is the uppermost
   std::vector<Piece> pieces;
   std::vector<int> last;  ///< by edge: the piece that ends at its target; -1 of one from a node to itself
   float w = 0, h = 0;     ///< of all of it; nothing has a coordinate below 0

@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "views/graph/rounded.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 
 namespace tenon::views {
 
 namespace {
-constexpr float kMostZoom = 1.5f, kLeastZoom = 0.02f, kFirstZoom = 0.5f, kMargin = 24;
-constexpr float kOneLine = 15, kTwoLines = 34, kFar = 4;  // how high a box is that has so many words
+constexpr float kMostZoom = 1.5f, kFirstZoom = 0.5f, kMargin = 24;
+constexpr float kOneLine = 13, kTwoLines = 34, kFar = 3;  // how high a box is that has so many words
 constexpr int kMostWires = 1500;                          // of a frame
 }  // namespace
 
@@ -21,6 +23,7 @@ void GraphPane::show(std::shared_ptr<const FileOutline> outline) {
   focus_ = anchor_ = -1;
   fit_next_ = true;
   reveal_next_ = false;
+  then_ = Then::as_it_was;
   open_ = outline_->open_nodes;
   layout_ = outline_->layout;
   count_found();
@@ -31,6 +34,9 @@ void GraphPane::set_layout(GraphLayout layout, std::set<int> open) {
   layout_ = std::move(layout);
   open_ = std::move(open);
   count_found();
+  const Then then = std::exchange(then_, Then::as_it_was);
+  fit_next_ = fit_next_ || then == Then::all;
+  reveal_next_ = reveal_next_ || then == Then::focus;
   if (anchor_ >= 0) {
     int at = layout_.cell_of(graph(), anchor_);
     for (size_t i = 0; at < 0 && i < layout_.cells.size(); ++i)  // it was unfolded: its first part stands for it
@@ -54,6 +60,7 @@ void GraphPane::toggle(int node) {
   for (int n = node;
        graph().tree.at(n).children.size() == 1 && !graph().tree.at(graph().tree.at(n).children[0]).leaf();)
     open.insert(n = graph().tree.at(n).children[0]);
+  then_ = Then::as_it_was;
   if (const int at = layout_.cell_of(graph(), node); at >= 0) {
     anchor_ = node;
     anchor_at_ = to_picture(layout_.cells[static_cast<size_t>(at)].x, layout_.cells[static_cast<size_t>(at)].y);
@@ -70,6 +77,7 @@ void GraphPane::fold(int node) {
   std::set<int> open;
   for (int n : open_)
     if (!graph().tree.below(n, scope)) open.insert(n);
+  then_ = Then::as_it_was;
   if (const int at = layout_.cell_of(graph(), node); at >= 0) {
     anchor_ = scope;
     anchor_at_ = to_picture(layout_.cells[static_cast<size_t>(at)].x, layout_.cells[static_cast<size_t>(at)].y);
@@ -83,7 +91,7 @@ void GraphPane::open_all(bool open) {
   const auto& nodes = graph().tree.nodes();
   for (size_t i = 1; open && i < nodes.size(); ++i)
     if (!nodes[i].leaf()) all.insert(static_cast<int>(i));
-  fit_next_ = true;
+  then_ = Then::all;
   if (on_need_layout) on_need_layout(std::move(all));
 }
 
@@ -126,7 +134,9 @@ void GraphPane::reveal(int item) {
   reveal_next_ = true;
   std::set<int> open = open_;
   for (int n = graph().tree.at(focus_).parent; n > ScopeTree::kRoot; n = graph().tree.at(n).parent) open.insert(n);
-  if (graph().tree.seen(item, open_) != focus_ && on_need_layout) on_need_layout(std::move(open));
+  if (graph().tree.seen(item, open_) == focus_) return;
+  then_ = Then::focus;
+  if (on_need_layout) on_need_layout(std::move(open));
 }
 
 void GraphPane::center(int at) {
@@ -176,14 +186,16 @@ bool GraphPane::move(const std::string& key) {
 void GraphPane::fit() {
   const float w = std::max(layout_.right - layout_.left, GraphLayout::kBoxW),
               h = std::max(layout_.bottom, GraphLayout::kBoxH);
-  zoom_ = std::clamp(std::min((box_.w - 2 * kMargin) / w, (box_.h - 2 * kMargin) / h), kLeastZoom, 1.f);
+  least_zoom_ = std::min((box_.w - 2 * kMargin) / w, (box_.h - 2 * kMargin) / h);
+  zoom_ = std::min(least_zoom_, 1.f);
+  least_zoom_ = std::min(least_zoom_, kFarZoom);
   pan_x_ = box_.x + box_.w / 2 - (layout_.left + layout_.right) / 2 * zoom_;
   pan_y_ = box_.y + kMargin;
   fit_next_ = false;
 }
 
 void GraphPane::zoom(float factor, Point at) {
-  const float next = std::clamp(zoom_ * factor, kLeastZoom, kMostZoom);
+  const float next = std::clamp(zoom_ * factor, least_zoom_, kMostZoom);
   pan_x_ = at.x - (at.x - pan_x_) * next / zoom_;
   pan_y_ = at.y - (at.y - pan_y_) * next / zoom_;
   zoom_ = next;
@@ -215,39 +227,35 @@ std::string GraphPane::below_of(int node) const {
   return scope.empty() ? graph().name(n.item) : scope;
 }
 
-void GraphPane::draw_wire(Scene& scene, const GraphLayout::Wire& w, bool hot) const {
-  const auto &from = layout_.cells[static_cast<size_t>(w.from)], &to = layout_.cells[static_cast<size_t>(w.to)];
-  Point a = to_picture(from.x, from.y + GraphLayout::kBoxH), b = to_picture(to.x, to.y);
-  const Ink ink = hot ? Ink::accent : Ink::secondary;
-  const float width = hot ? 2 : 1.2f, alpha = hot ? 1 : w.back ? 0.35f : 0.6f;
-  if (std::abs(to.layer - from.layer) > 1 && std::fabs(from.x - to.x) < GraphLayout::kBoxW) {
-    // Straight down it would run behind what stands between: it goes beside that.
-    const float side = std::max(from.x, to.x) + (GraphLayout::kBoxW + GraphLayout::kGapX) / 2,
-                turn = (w.back ? -1.f : 1.f) * GraphLayout::kGapY * 0.8f;
-    const Point c = to_picture(side, from.y + GraphLayout::kBoxH + turn), d = to_picture(side, to.y - turn);
-    scene.curve(a, c, ink, width, alpha, true);
-    scene.line(c, d, ink, width, alpha);
-    scene.curve(d, b, ink, width, alpha, true);
-    return;
-  }
-  if (zoom_ < 0.35f || std::fabs(a.x - b.x) < 1)
-    scene.line(a, b, ink, width, alpha);
-  else
-    scene.curve(a, b, ink, width, alpha, true);
-}
-
+/// Those of the cell in focus lie over the others.
 void GraphPane::draw_wires(Scene& scene, int focused) const {
+  enum Look : char { none, back, forth, hot };
+  std::vector<Look> look(layout_.pieces.size(), none);
+  for (const GraphLayout::Wire& w : layout_.wires) {
+    const Look as = w.from == focused || w.to == focused ? hot : w.back ? back : forth;
+    for (int p = w.last; p >= 0; p = layout_.pieces[static_cast<size_t>(p)].before) {
+      Look& now = look[static_cast<size_t>(p)];
+      if (now >= as) break;  // and so is all before it
+      now = as;
+    }
+  }
   int drawn = 0;
-  for (int pass = 0; pass < 2; ++pass)
-    for (const GraphLayout::Wire& w : layout_.wires) {
-      const bool hot = w.from == focused || w.to == focused;
-      if (hot != (pass == 1) || (!hot && drawn >= kMostWires)) continue;
-      const auto &from = layout_.cells[static_cast<size_t>(w.from)], &to = layout_.cells[static_cast<size_t>(w.to)];
-      const Point a = to_picture(from.x, from.y + GraphLayout::kBoxH), b = to_picture(to.x, to.y);
-      if (std::max(a.y, b.y) < box_.y || std::min(a.y, b.y) > box_.bottom() || std::max(a.x, b.x) < box_.x ||
-          std::min(a.x, b.x) > box_.right())
-        continue;
-      draw_wire(scene, w, hot);
+  for (const bool over : {false, true})
+    for (size_t p = 0; p < look.size(); ++p) {
+      if (look[p] == none || (look[p] == hot) != over || (!over && drawn >= kMostWires)) continue;
+      std::vector<Point> way;
+      Point least{1e9f, 1e9f}, most{-1e9f, -1e9f};
+      for (const Point& q : layout_.pieces[p].points) {
+        way.push_back(to_picture(q.x, q.y));
+        least = {std::min(least.x, way.back().x), std::min(least.y, way.back().y)};
+        most = {std::max(most.x, way.back().x), std::max(most.y, way.back().y)};
+      }
+      if (most.y < box_.y || least.y > box_.bottom() || most.x < box_.x || least.x > box_.right()) continue;
+      scene.polyline(zoom_ < 0.35f ? way : rounded(way, 7 * zoom_), over ? Ink::accent : Ink::secondary,
+                     over ? 2.f : 1.2f,
+                     over              ? 1.f
+                     : look[p] == back ? 0.35f
+                                       : 0.6f);
       ++drawn;
     }
 }
@@ -288,7 +296,7 @@ void GraphPane::draw_cell(Scene& scene, int at, bool focused) const {
   if (two) scene.text({x, box.y + box.h / 2 - 1, w, box.h / 2 - 2}, below_of(c.node), Ink::secondary, Face::small);
 }
 
-/// From so far that a box is a speck: one stroke a layer, as wide as its boxes reach, and none within a pixel of
+/// From so far that a box is a speck: one stroke a layer, as wide as its boxes reach, and none within two pixels of
 /// another.
 void GraphPane::draw_far(Scene& scene) const {
   float last = -1;
@@ -297,8 +305,8 @@ void GraphPane::draw_far(Scene& scene) const {
                &end = layout_.cells[static_cast<size_t>(layout_.layers[l + 1] - 1)];
     const Point a = to_picture(first.x - GraphLayout::kBoxW / 2, first.y),
                 b = to_picture(end.x + GraphLayout::kBoxW / 2, end.y);
-    if (a.y < box_.y - 4 || a.y > box_.bottom() || std::floor(a.y) == last) continue;
-    last = std::floor(a.y);
+    if (a.y < box_.y - 4 || a.y > box_.bottom() || std::floor(a.y / 2) == last) continue;
+    last = std::floor(a.y / 2);
     scene.rect({a.x, a.y, std::max(2.f, b.x - a.x), std::max(1.f, GraphLayout::kBoxH * zoom_)}, Ink::secondary, 0.7f);
     for (int c = layout_.layers[l]; c < layout_.layers[l + 1]; ++c) {
       const auto& one = layout_.cells[static_cast<size_t>(c)];
@@ -318,8 +326,12 @@ void GraphPane::draw(Scene& scene, Box b) {
     fit();
     if (zoom_ < kFirstZoom) {  // its beginning, large enough to be read
       zoom_ = kFirstZoom;
-      const auto& c = layout_.cells.front();
-      pan_x_ = b.x + b.w / 2 - c.x * zoom_;
+      const float wide = (layout_.right - layout_.left) * zoom_, first = layout_.cells.front().x * zoom_;
+      if (wide > b.w - 2 * kMargin)
+        pan_x_ = b.x + kMargin - layout_.left * zoom_;
+      else
+        pan_x_ = b.x + b.w / 2 - (layout_.left + layout_.right) / 2 * zoom_;
+      if (pan_x_ + first > b.right() - kMargin) pan_x_ = b.x + b.w / 2 - first;
     }
     fit_next_ = resized;  // a window that is still growing is fitted again
   }
@@ -331,16 +343,12 @@ void GraphPane::draw(Scene& scene, Box b) {
   } else {
     const int focused = focus_ > 0 ? layout_.cell_of(graph(), focus_) : -1;
     draw_wires(scene, focused);
-    const float step = GraphLayout::kBoxH + GraphLayout::kGapY;
-    const int layers = static_cast<int>(layout_.layers.size()) - 1;
-    const int first = std::clamp(static_cast<int>((b.y - pan_y_) / zoom_ / step) - 1, 0, layers),
-              last = std::clamp(static_cast<int>((b.bottom() - pan_y_) / zoom_ / step) + 2, first, layers);
-    for (int l = first; l < last; ++l)
-      for (int c = layout_.layers[static_cast<size_t>(l)]; c < layout_.layers[static_cast<size_t>(l) + 1]; ++c) {
-        const float x = to_picture(layout_.cells[static_cast<size_t>(c)].x, 0).x,
-                    half = GraphLayout::kBoxW * zoom_ / 2 + 4;
-        if (x + half >= b.x && x - half <= b.right()) draw_cell(scene, c, c == focused);
-      }
+    const float half = GraphLayout::kBoxW * zoom_ / 2 + 4, height = GraphLayout::kBoxH * zoom_ + 4;
+    for (size_t c = 0; c < layout_.cells.size(); ++c) {
+      const Point p = to_picture(layout_.cells[c].x, layout_.cells[c].y);
+      if (p.x + half >= b.x && p.x - half <= b.right() && p.y + height >= b.y && p.y - 4 <= b.bottom())
+        draw_cell(scene, static_cast<int>(c), static_cast<int>(c) == focused);
+    }
   }
   scene.unclip();
 }

@@ -57,7 +57,6 @@ class GraphPane {
   void center(int cell);
   Point to_picture(float x, float y) const { return {pan_x_ + x * zoom_, pan_y_ + y * zoom_}; }
   void draw_wires(Scene& scene, int focused) const;
-  void draw_wire(Scene& scene, const GraphLayout::Wire& w, bool hot) const;
   void draw_cell(Scene& scene, int cell, bool focused) const;
   void draw_far(Scene& scene) const;
   std::string title_of(int node) const;
@@ -70,10 +69,13 @@ class GraphPane {
   std::vector<int> matches_;   ///< items, in order
   std::vector<int> found_in_;  ///< by cell: how many of them
   int focus_ = -1, anchor_ = -1;
-  float zoom_ = 1, pan_x_ = 0, pan_y_ = 0;
+  static constexpr float kFarZoom = 0.02f;
+  float zoom_ = 1, least_zoom_ = kFarZoom, pan_x_ = 0, pan_y_ = 0;  ///< the least: at which all of it is seen
   Point anchor_at_;
   Box box_;
   bool fit_next_ = true, reveal_next_ = false;
+  /// What is to be seen of the layout that was asked for: frames may be drawn before it is there.
+  enum class Then { as_it_was, all, focus } then_ = Then::as_it_was;
 };
 
 }  // namespace tenon::views

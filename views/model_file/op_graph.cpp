@@ -1,8 +1,9 @@
 #include "views/model_file/op_graph.h"
 
 #include <algorithm>
-#include <limits>
+#include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "views/shared/language.h"
 
@@ -67,13 +68,10 @@ int GraphLayout::cell_of(const OpGraph& g, int node) const {
 }
 
 namespace {
-constexpr int kSweeps = 4;
-
 /// The cells in the order in which they are first computed, and who gives whom a value.
 struct Folded {
-  std::vector<int> nodes;                  // of the tree, by cell
-  std::vector<std::vector<int>> from, to;  // forward: from a cell to a later one
-  std::vector<std::pair<int, int>> back;
+  std::vector<int> nodes;  // of the tree, by cell
+  std::vector<std::pair<int, int>> edges;
 };
 
 Folded fold(const OpGraph& g, const std::set<int>& open) {
@@ -92,113 +90,57 @@ Folded fold(const OpGraph& g, const std::set<int>& open) {
   for (int i = 0; i < g.nodes(); ++i) add(i);
   for (int i = g.nodes(); i < g.items(); ++i)
     if (g.is_output(i)) add(i);
-  std::vector<std::pair<int, int>> edges;
   for (const auto& [a, b] : g.edges) {
     const int from = cell[static_cast<size_t>(a)], to = cell[static_cast<size_t>(b)];
-    if (from != to) edges.emplace_back(from, to);
+    if (from != to) f.edges.emplace_back(from, to);
   }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  f.from.resize(f.nodes.size());
-  f.to.resize(f.nodes.size());
-  for (const auto& [a, b] : edges) {
-    if (a > b) {
-      f.back.emplace_back(a, b);
-    } else {
-      f.to[static_cast<size_t>(a)].push_back(b);
-      f.from[static_cast<size_t>(b)].push_back(a);
-    }
-  }
+  std::sort(f.edges.begin(), f.edges.end());
+  f.edges.erase(std::unique(f.edges.begin(), f.edges.end()), f.edges.end());
   return f;
-}
-
-/// Each cell one layer below the lowest that it reads from; one that reads nothing, right above its first reader.
-std::vector<int> layers_of(const Folded& f) {
-  std::vector<int> layer(f.nodes.size(), 0);
-  for (size_t i = 0; i < layer.size(); ++i)
-    for (int from : f.from[i]) layer[i] = std::max(layer[i], layer[static_cast<size_t>(from)] + 1);
-  for (size_t i = 0; i < layer.size(); ++i) {
-    if (!f.from[i].empty() || f.to[i].empty()) continue;
-    int first = std::numeric_limits<int>::max();
-    for (int to : f.to[i]) first = std::min(first, layer[static_cast<size_t>(to)]);
-    layer[i] = std::max(0, first - 1);
-  }
-  return layer;
-}
-
-/// Places a layer as near to where its cells would stand as the room between them lets.
-void place(const std::vector<int>& cells, const std::vector<float>& wanted, std::vector<float>& x) {
-  constexpr float kStep = GraphLayout::kBoxW + GraphLayout::kGapX;
-  const size_t n = cells.size();
-  std::vector<float> right(n), left(n);
-  for (size_t i = 0; i < n; ++i) right[i] = i ? std::max(wanted[i], right[i - 1] + kStep) : wanted[i];
-  for (size_t i = n; i-- > 0;) left[i] = i + 1 < n ? std::min(wanted[i], left[i + 1] - kStep) : wanted[i];
-  for (size_t i = 0; i < n; ++i) x[static_cast<size_t>(cells[i])] = (left[i] + right[i]) / 2;
-}
-
-/// Orders the cells of a layer by where their neighbours stand, and places them there.
-void sweep(std::vector<int>& layer, const std::vector<std::vector<int>>& neighbours, std::vector<float>& x) {
-  std::vector<std::pair<float, int>> by_place;
-  for (int c : layer) {
-    const auto& near = neighbours[static_cast<size_t>(c)];
-    float sum = 0;
-    for (int n : near) sum += x[static_cast<size_t>(n)];
-    by_place.emplace_back(near.empty() ? x[static_cast<size_t>(c)] : sum / static_cast<float>(near.size()), c);
-  }
-  std::stable_sort(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<float> wanted;
-  for (size_t i = 0; i < layer.size(); ++i) {
-    layer[i] = by_place[i].second;
-    wanted.push_back(by_place[i].first);
-  }
-  place(layer, wanted, x);
 }
 }  // namespace
 
 GraphLayout lay_out(const OpGraph& graph, const std::set<int>& open) {
   const Folded f = fold(graph, open);
-  const std::vector<int> layer = layers_of(f);
-  std::vector<std::vector<int>> layers;
-  for (size_t i = 0; i < layer.size(); ++i) {
-    if (layers.size() <= static_cast<size_t>(layer[i])) layers.resize(static_cast<size_t>(layer[i]) + 1);
-    layers[static_cast<size_t>(layer[i])].push_back(static_cast<int>(i));
-  }
-  std::vector<float> x(f.nodes.size(), 0);
-  for (auto& l : layers) place(l, std::vector<float>(l.size(), 0), x);
-  for (int s = 0; s < kSweeps; ++s) {
-    for (auto& l : layers) sweep(l, f.from, x);
-    if (s + 1 == kSweeps) break;  // the last goes down: a chain stands under its head
-    for (size_t i = layers.size(); i-- > 0;) sweep(layers[i], f.to, x);
-  }
+  const LayeredGraph::Node box{
+      GraphLayout::kBoxW, GraphLayout::kBoxH, {GraphLayout::kBoxW / 2}, {GraphLayout::kBoxW / 2}};
+  LayeredGraph boxes;
+  boxes.nodes.assign(f.nodes.size(), box);
+  for (const auto& [from, to] : f.edges) boxes.edges.push_back({from, 0, to, 0});
+  LayeredLayout laid = layered_layout(boxes, {.aspect = 1.6f});
+
   GraphLayout out;
   out.cell_at.assign(graph.tree.nodes().size(), -1);
+  std::vector<int> order(f.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto place = [&](int c) {
+    return std::pair{laid.rank[static_cast<size_t>(c)], laid.at[static_cast<size_t>(c)].x};
+  };
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return place(a) < place(b); });
   std::vector<int> place_of(f.nodes.size());
-  for (size_t l = 0; l < layers.size(); ++l) {
-    out.layers.push_back(static_cast<int>(out.cells.size()));
-    for (int c : layers[l]) {
-      const auto at = static_cast<size_t>(c);
-      place_of[at] = out.cell_at[static_cast<size_t>(f.nodes[at])] = static_cast<int>(out.cells.size());
-      out.cells.push_back({f.nodes[at],
-                           static_cast<int>(l),
-                           x[at],
-                           static_cast<float>(l) * (GraphLayout::kBoxH + GraphLayout::kGapY),
-                           {},
-                           {}});
-      out.left = std::min(out.left, x[at] - GraphLayout::kBoxW / 2);
-      out.right = std::max(out.right, x[at] + GraphLayout::kBoxW / 2);
-      out.bottom = out.cells.back().y + GraphLayout::kBoxH;
-    }
+  int rank = -1;
+  for (int c : order) {
+    const auto at = static_cast<size_t>(c);
+    if (std::exchange(rank, laid.rank[at]) != laid.rank[at]) out.layers.push_back(static_cast<int>(out.cells.size()));
+    place_of[at] = out.cell_at[static_cast<size_t>(f.nodes[at])] = static_cast<int>(out.cells.size());
+    out.cells.push_back({f.nodes[at],
+                         static_cast<int>(out.layers.size()) - 1,
+                         laid.at[at].x + GraphLayout::kBoxW / 2,
+                         laid.at[at].y,
+                         {},
+                         {}});
   }
   out.layers.push_back(static_cast<int>(out.cells.size()));
-  auto connect = [&](int from, int to, bool back) {
+  out.right = laid.w;
+  out.bottom = laid.h;
+  for (size_t e = 0; e < f.edges.size(); ++e) {
+    const auto [from, to] = f.edges[e];
     const int a = place_of[static_cast<size_t>(from)], b = place_of[static_cast<size_t>(to)];
-    out.wires.push_back({a, b, back});
+    out.wires.push_back({a, b, from > to, laid.last[e]});
     out.cells[static_cast<size_t>(a)].to.push_back(b);
     out.cells[static_cast<size_t>(b)].from.push_back(a);
-  };
-  for (size_t i = 0; i < f.to.size(); ++i)
-    for (int to : f.to[i]) connect(static_cast<int>(i), to, false);
-  for (const auto& [a, b] : f.back) connect(a, b, true);
+  }
+  out.pieces = std::move(laid.pieces);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/formats/model_file.h"
+#include "views/graph/layered_layout.h"
 #include "views/graph/scope_tree.h"
 #include "views/shared/scene.h"
 
@@ -29,9 +30,10 @@ struct OpGraph {
   std::string name(int item) const;
 };
 
-/// The graph laid out from the top down, scopes that are not open as one box each. In units of the picture at zoom 1.
+/// The graph laid out from the top down, scopes that are not open as one box each; one that is tall goes on in columns.
+/// In units of the picture at zoom 1.
 struct GraphLayout {
-  static constexpr float kBoxW = 176, kBoxH = 44, kGapX = 28, kGapY = 40;
+  static constexpr float kBoxW = 176, kBoxH = 44;
   struct Cell {
     int node = 0;  ///< of the tree: a leaf, or a scope that is not open
     int layer = 0;
@@ -41,17 +43,19 @@ struct GraphLayout {
   struct Wire {
     int from = 0, to = 0;  ///< cells
     bool back = false;     ///< from a scope into one that it also reads from: it runs upwards
+    int last = -1;         ///< the piece that ends at its target
   };
   std::vector<Cell> cells;  ///< layer by layer, from left to right
   std::vector<Wire> wires;
-  std::vector<int> layers;   ///< the first cell of each, and then their number
-  std::vector<int> cell_at;  ///< by node of the tree; -1: it is not shown by itself
+  std::vector<LayeredLayout::Piece> pieces;  ///< of the wires, by whose number they go
+  std::vector<int> layers;                   ///< the first cell of each, and then their number
+  std::vector<int> cell_at;                  ///< by node of the tree; -1: it is not shown by itself
   float left = 0, right = 0, bottom = 0;
 
   /// The cell of a node of the tree, or of the scope around it that is shown; -1: none.
   int cell_of(const OpGraph& g, int node) const;
 };
-/// `open`: scopes of the tree. Takes time as the graph has nodes and edges, never more than a few sweeps over them.
+/// `open`: scopes of the tree.
 GraphLayout lay_out(const OpGraph& graph, const std::set<int>& open);
 
 }  // namespace tenon::views
