@@ -14,7 +14,7 @@ namespace tenon::views {
 namespace {
 // Software GL draws some ten thousand shapes in the time of a frame.
 constexpr float kMostLines = 5'000;  ///< pixel columns of compared runs that are drawn as lines; more are bands
-constexpr float kMostBands = 8'000;  ///< see TrainingModel::coarseness()
+constexpr float kMostBands = 5'000;  ///< see TrainingModel::coarseness()
 constexpr int kMostColumn = 8;       ///< pixels: wider ones would be stairs
 
 bool smooths(const std::string& quantity) {
