@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QElapsedTimer>
+#include <QGuiApplication>
 #include <QSurfaceFormat>
 #include <QTimer>
 
@@ -26,6 +27,7 @@ void before_application() {
   QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
   QCoreApplication::setApplicationName("Tenon");
   QCoreApplication::setOrganizationName("Tenon");
+  QGuiApplication::setDesktopFileName("tenon");  // by which a desktop finds its icon and name
 }
 
 bool turn_until(const std::function<bool()>& what) {

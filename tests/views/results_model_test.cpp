@@ -103,21 +103,27 @@ TEST(ResultsModel, the_pointer_reads_out_a_threshold) {
   EXPECT_FALSE(says(m.frame({900, 500}), "recall 100.0 %"));
 }
 
-TEST(ResultsModel, narrow_columns_are_told_apart_by_how_their_classes_begin) {
+TEST(ResultsModel, columns_too_narrow_for_names_have_the_numbers_of_their_rows) {
   auto r = three_classes();
-  r->classes = {"Sandalette", "Shirt with sleeves", "Ärmelkleid"};
   ResultsModel m;
   m.set_results(r);
-  const Scene& s = m.frame({200, 300});
-  const auto all = s.texts();
-  const auto heads = [&](const std::string& begins) {
-    return std::count_if(all.begin(), all.end(), [&](const std::string& t) {
-      return t.size() < 8 && t.starts_with(begins) && t.find("…") == std::string::npos;
-    });
+  const auto has = [&](const std::string& text) {
+    const auto all = m.last().texts();
+    return std::count(all.begin(), all.end(), text);
   };
-  EXPECT_EQ(heads("Sa"), 1) << s.dump();
-  EXPECT_EQ(heads("Sh"), 1) << s.dump();
-  EXPECT_EQ(heads("Ä"), 1) << s.dump();
+  m.frame({400, 300});
+  EXPECT_EQ(has("a"), 2) << "as a row and as a column: " << m.last().dump();
+  r = three_classes();
+  r->classes = {"Sandalette", "Shirt with sleeves", "Ärmelkleid"};
+  m.set_results(r);
+  m.frame({200, 300});
+  EXPECT_TRUE(m.last().overlaps().empty());
+  EXPECT_EQ(has("Sandalette"), 1) << m.last().dump();
+  int columns = 0;  // those in a line above the matrix
+  for (const Scene::Prim& p : m.last().prims())
+    if (p.kind == Scene::Kind::text && p.align == Align::center && p.face == Face::mono_small)
+      for (int k = 0; k < 3; ++k) columns += m.last().string(p.first) == std::to_string(k);
+  EXPECT_GE(columns, 3) << m.last().dump();
 }
 
 TEST(ResultsModel, curves_lie_over_nothing_at_any_size) {

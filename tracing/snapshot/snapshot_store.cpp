@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "tracing/snapshot/usage_division.h"
 
 // The saved store of a snapshot: its columns, the lives that were found in them, and how its memory is divided by
 // place, which is the picture that it opens with. What makes one of them unsound is looked for before anything is
-// looked up: see fits_itself().
+// looked up: see fits_itself(). Of a store in the cache folder, which only this user's programs write, the hash says
+// enough: it has what was sound when it was kept.
 
 namespace tenon::snapshot {
 namespace {
@@ -277,6 +279,7 @@ std::shared_ptr<const Snapshot> open_mapped(const std::string& store_path, const
     UsageDivision::each_part(*division, map);
     s->divisions.push_back(std::move(division));
   }
+  if (wanted && cache::hold(store_path)) return s;
   if (!fits_itself(*s)) return nullptr;
   for (size_t i = 0; i < s->traces.size(); ++i)
     if (!fits(s->lives[i], *s, i) || !fits(*s->divisions[i], *s, i)) return nullptr;

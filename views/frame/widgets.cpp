@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "views/canvas/glyphs.h"
+#include "views/frame/bar_layout.h"
 
 namespace tenon::views {
 
@@ -106,13 +107,13 @@ void EmptyState::say(const QString& sentence, const QString& button, std::functi
 
 ViewBar::ViewBar(QWidget* parent) : QFrame(parent) {
   set_style(this, "surface", "bar");
-  auto* row = new QHBoxLayout(this);
+  auto* row = new BarLayout(this);
   row->setContentsMargins(8, 3, 8, 3);
   row->setSpacing(6);
   setFixedHeight(36);
 }
-void ViewBar::add(QWidget* w, int stretch) { static_cast<QHBoxLayout*>(layout())->addWidget(w, stretch); }
-void ViewBar::add_stretch() { static_cast<QHBoxLayout*>(layout())->addStretch(1); }
+void ViewBar::add(QWidget* w, int stretch) { static_cast<BarLayout*>(layout())->add(w, stretch); }
+void ViewBar::add_stretch() { static_cast<BarLayout*>(layout())->addStretch(1); }
 void ViewBar::add_label(const QString& text) {
   // A narrow window shortens sentences before it hides controls; the name of a control stays whole.
   QLabel* l = text.size() < 16 ? new QLabel(text, this) : new ElidedLabel(text, this);

@@ -13,21 +13,6 @@ namespace tenon::views {
 namespace {
 constexpr float kBorder = 14, kCaption = 26;
 
-/// Names side by side are told apart by how they begin, where "S…l" would say less than "San". The rows have them
-/// whole.
-std::string beginning_that_fits(const std::string& name, float width) {
-  if (text_width(name, Face::small) <= width) return name;
-  std::string begun;
-  for (size_t i = 0; i < name.size();) {
-    size_t next = i + 1;
-    while (next < name.size() && (static_cast<unsigned char>(name[next]) & 0xC0) == 0x80) ++next;  // a letter of UTF-8
-    if (!begun.empty() && text_width(name.substr(0, next), Face::small) > width) break;
-    begun = name.substr(0, next);
-    i = next;
-  }
-  return begun;
-}
-
 }  // namespace
 
 /// Rows are what samples are, columns what they were taken for; a cell is as full as its share of the row.
@@ -36,8 +21,14 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
   const size_t n = names.size();
   float label = 0;
   for (const std::string& name : names) label = std::max(label, text_width(name, Face::small));
+  const float widest = label;
   label = std::min(label + 10, std::min(110.f, box.w * 0.3f));
-  const float side = std::min(box.w - label, box.h - 2 * kCaption);
+  float side = std::min(box.w - label, box.h - 2 * kCaption);
+  // Beside each other names are cut until they say nothing: a column then has the number of a row.
+  const bool numbered = side / static_cast<float>(n) < widest + 3;
+  const float digits = numbered ? text_width(std::to_string(n - 1), Face::mono_small) + 6 : 0;
+  label += digits;
+  side = std::min(box.w - label, box.h - 2 * kCaption);
   if (side < 40) return;
   const float each = side / static_cast<float>(n);
   const Box area{box.x + label, box.y + 2 * kCaption, side, side};
@@ -51,9 +42,14 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
     for (size_t g = 0; g < n; ++g) all += results_->count(t, g);
     const float y = area.y + each * static_cast<float>(t);
     if (each >= 11) {
-      scene.text({box.x, y, label - 6, each}, names[t], Ink::secondary, Face::small, Align::right);
+      scene.text({box.x, y, label - digits - 6, each}, names[t], Ink::secondary, Face::small, Align::right);
       const Box head{area.x + each * static_cast<float>(t), box.y + kCaption, each, kCaption - 2};
-      scene.text(head, beginning_that_fits(names[t], each - 3), Ink::secondary, Face::small, Align::center);
+      const std::string number = std::to_string(t);
+      if (numbered)
+        scene.text({area.x - digits - 3, y, digits, each}, number, Ink::secondary, Face::mono_small, Align::right);
+      if (!numbered || text_width(number, Face::mono_small) <= each)
+        scene.text(head, numbered ? number : names[t], Ink::secondary, numbered ? Face::mono_small : Face::small,
+                   Align::center);
       scene.target(head, {}, Cursor::arrow, names[t]);
     }
     for (size_t g = 0; g < n; ++g) {

@@ -26,6 +26,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   apply_theme(*qApp, theme);  // before the first widget: fonts are taken over when a widget is made
   setObjectName("tenon.window");
   setWindowTitle("Tenon");
+  setWindowIcon(QIcon(":/icons/tenon.svg"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
   // Not animated: while a dock slides to its place Qt 6.4 keeps two states of the layout, and a press on a separator in

@@ -260,6 +260,7 @@ void MainWindow::build_status() {
   };
   state_label_ = add("● " + tr("training"), false);
   state_label_->setObjectName("status.state");
+  state_label_->setContentsMargins(0, 3, 0, 0);  // coloured words are set higher than plain ones: on one line with them
   epoch_label_ = add(tr("epoch %1/%2").arg("10", "10") + "  ", true);
   speed_label_ = add("99.9 k " + tr("samples") + "/s  ", true);
   loss_label_ = add(tr("loss %1").arg("1.00e+05") + "  ", true);

@@ -6,10 +6,12 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTabBar>
 #include <QTest>
+#include <QTimer>
 #include <QToolBar>
 #include <QToolButton>
 #include <QTreeWidget>
@@ -178,6 +180,53 @@ TEST_F(Layouts, TheLastRowOfTheDetailsCanBeReadWhole) {
       ASSERT_NE(last, nullptr);
       EXPECT_LE(last->mapTo(area->viewport(), QPoint(0, last->height())).y(), area->viewport()->height());
     }
+}
+
+TEST_F(Layouts, ANarrowBarListsTheButtonsThatItHasNoRoomFor) {
+  window_->set_layout("Build");
+  window_->show_view("builder");
+  size_to({960, 540});
+  View* view = window_->view("builder");
+  EXPECT_EQ(view->canvas()->visibleRegion().boundingRect().width(), view->canvas()->width())
+      << "the picture is in sight whole";
+  auto* more = view->findChild<QToolButton*>("bar.more");
+  ASSERT_NE(more, nullptr);
+  ASSERT_FALSE(more->visibleRegion().isEmpty());
+  auto* table = view->findChild<QToolButton*>("builder.as_table");
+  EXPECT_TRUE(table->visibleRegion().isEmpty());
+  const auto listed = [&] {
+    for (QAction* a : more->menu()->actions())
+      if (a->objectName() == "builder.as_table") return a;
+    return static_cast<QAction*>(nullptr);
+  };
+  for (const bool on : {true, false}) {  // its button comes back while what it shows is there
+    auto* button = table->visibleRegion().isEmpty() ? more : table;
+    EXPECT_EQ(button == more, on);
+    if (button == more) {
+      QTimer::singleShot(0, more, [&] {
+        ASSERT_NE(listed(), nullptr);
+        EXPECT_EQ(listed()->text(), table->text());
+        listed()->trigger();
+        more->menu()->close();
+      });
+      QTest::mouseClick(more, Qt::LeftButton);
+    } else {
+      QTest::mouseClick(table, Qt::LeftButton);
+    }
+    settle();
+    EXPECT_EQ(table->isChecked(), on);
+  }
+  size_to({1920, 1080});
+  EXPECT_TRUE(more->visibleRegion().isEmpty()) << "there is room for all";
+  EXPECT_FALSE(table->visibleRegion().isEmpty());
+  size_to({960, 540});
+  table->hide();  // as a view does that has no such page
+  settle();
+  EXPECT_FALSE(table->isVisible());
+  more->menu()->popup({0, 0});
+  EXPECT_EQ(listed(), nullptr);
+  more->menu()->close();
+  table->show();
 }
 
 TEST_F(Layouts, ColumnsAreAsWideAsTheirWords) {

@@ -1,0 +1,109 @@
+#include "views/frame/bar_layout.h"
+
+#include <QAction>
+#include <QMenu>
+#include <QToolButton>
+#include <QWidgetItem>
+#include <algorithm>
+
+#include "views/shared/language.h"
+
+namespace tenon::views {
+
+/// What is listed takes no room. Its widget is not hidden, for that is its view's to say.
+class BarLayout::Item : public QWidgetItem {
+ public:
+  using QWidgetItem::QWidgetItem;
+  bool isEmpty() const override { return listed || QWidgetItem::isEmpty(); }
+  bool listed = false;
+};
+
+BarLayout::BarLayout(QWidget* bar) : QHBoxLayout(bar), more_(new QToolButton(bar)) {
+  more_->setObjectName("bar.more");
+  more_->setText("»");
+  more_->setToolTip(QString::fromStdString(views::tr("More")));
+  more_->setAccessibleName(more_->toolTip());
+  more_->setPopupMode(QToolButton::InstantPopup);
+  more_->setMenu(new QMenu(more_));
+  more_->hide();
+  QObject::connect(more_->menu(), &QMenu::aboutToShow, more_, [this] { fill_list(); });
+}
+
+void BarLayout::add(QWidget* w, int stretch) {
+  addChildWidget(w);
+  addItem(new Item(w));
+  setStretch(count() - 1, stretch);
+}
+
+QToolButton* BarLayout::listable(const QLayoutItem* item) {
+  auto* button = qobject_cast<QToolButton*>(item->widget());
+  return button && !button->isHidden() && !button->isChecked() ? button : nullptr;
+}
+
+int BarLayout::width_of(const QLayoutItem* item) const {
+  const QWidget* w = item->widget();
+  if (!w || w->isHidden()) return 0;
+  int width = w->minimumSizeHint().width();
+  if (w->sizePolicy().horizontalPolicy() == QSizePolicy::Fixed) width = w->sizeHint().width();
+  return std::clamp(width, w->minimumWidth(), w->maximumWidth()) + spacing();
+}
+
+void BarLayout::setGeometry(const QRect& r) {
+  const QMargins margins = contentsMargins();
+  const int room = r.width() - margins.left() - margins.right() + spacing();
+  int need = 0;
+  for (int i = 0; i < count(); ++i) need += width_of(itemAt(i));
+  const bool over = need > room;
+  const int more = over ? more_->sizeHint().width() + spacing() : 0;
+  bool changed = false, any = false;
+  for (int i = count(); i-- > 0;) {
+    auto* item = dynamic_cast<Item*>(itemAt(i));
+    if (!item) continue;
+    const bool listed = need + more > room && listable(item);
+    if (listed) need -= width_of(item);
+    changed |= item->listed != listed;
+    item->listed = listed;
+    any |= listed;
+  }
+  if (changed) invalidate();
+  QHBoxLayout::setGeometry(r.adjusted(0, 0, any ? -more : 0, 0));
+  for (int i = 0; i < count(); ++i)
+    if (auto* item = dynamic_cast<Item*>(itemAt(i)); item && item->listed)
+      item->widget()->move(r.right() + margins.right() + 1, item->widget()->y());  // beyond the bar
+  more_->setVisible(any);
+  if (!any) return;
+  const QSize size = more_->sizeHint();
+  more_->setGeometry(r.right() + 1 - margins.right() - size.width(), r.y() + (r.height() - size.height()) / 2,
+                     size.width(), size.height());
+}
+
+QSize BarLayout::minimumSize() const {
+  const QMargins margins = contentsMargins();
+  int least = margins.left() + margins.right(), listed = 0;
+  for (int i = 0; i < count(); ++i) (listable(itemAt(i)) ? listed : least) += width_of(itemAt(i));
+  least += std::min(listed, more_->sizeHint().width() + spacing());
+  return {least, QHBoxLayout::minimumSize().height()};
+}
+
+void BarLayout::fill_list() {
+  QMenu* menu = more_->menu();
+  menu->clear();
+  for (int i = 0; i < count(); ++i) {
+    auto* item = dynamic_cast<Item*>(itemAt(i));
+    auto* button = item && item->listed ? qobject_cast<QToolButton*>(item->widget()) : nullptr;
+    if (!button) continue;
+    QAction* a = menu->addAction(button->text().isEmpty() ? button->accessibleName() : button->text());
+    a->setObjectName(button->objectName());
+    a->setIcon(button->icon());
+    a->setToolTip(button->toolTip());
+    a->setEnabled(button->isEnabled());
+    a->setCheckable(button->isCheckable());
+    a->setChecked(button->isChecked());
+    if (button->menu())
+      a->setMenu(button->menu());
+    else
+      QObject::connect(a, &QAction::triggered, button, [button] { button->click(); });
+  }
+}
+
+}  // namespace tenon::views
