@@ -14,8 +14,20 @@ namespace tenon::views {
 class BarLayout::Item : public QWidgetItem {
  public:
   using QWidgetItem::QWidgetItem;
-  bool isEmpty() const override { return listed || QWidgetItem::isEmpty(); }
-  bool listed = false;
+  bool isEmpty() const override { return listed_ || QWidgetItem::isEmpty(); }
+  bool listed() const { return listed_; }
+  /// Whether that is new. Tab does not lead to what is out of sight.
+  bool list(bool on) {
+    if (on == listed_) return false;
+    listed_ = on;
+    if (on) focus_ = widget()->focusPolicy();
+    widget()->setFocusPolicy(on ? Qt::NoFocus : focus_);
+    return true;
+  }
+
+ private:
+  bool listed_ = false;
+  Qt::FocusPolicy focus_ = Qt::NoFocus;
 };
 
 BarLayout::BarLayout(QWidget* bar) : QHBoxLayout(bar), more_(new QToolButton(bar)) {
@@ -33,6 +45,8 @@ void BarLayout::add(QWidget* w, int stretch) {
   addChildWidget(w);
   addItem(new Item(w));
   setStretch(count() - 1, stretch);
+  if (auto* button = qobject_cast<QToolButton*>(w))
+    QObject::connect(button, &QToolButton::toggled, button, [this] { update(); });  // which are listed depends on it
 }
 
 QToolButton* BarLayout::listable(const QLayoutItem* item) {
@@ -61,14 +75,13 @@ void BarLayout::setGeometry(const QRect& r) {
     if (!item) continue;
     const bool listed = need + more > room && listable(item);
     if (listed) need -= width_of(item);
-    changed |= item->listed != listed;
-    item->listed = listed;
+    changed |= item->list(listed);
     any |= listed;
   }
   if (changed) invalidate();
   QHBoxLayout::setGeometry(r.adjusted(0, 0, any ? -more : 0, 0));
   for (int i = 0; i < count(); ++i)
-    if (auto* item = dynamic_cast<Item*>(itemAt(i)); item && item->listed)
+    if (auto* item = dynamic_cast<Item*>(itemAt(i)); item && item->listed())
       item->widget()->move(r.right() + margins.right() + 1, item->widget()->y());  // beyond the bar
   more_->setVisible(any);
   if (!any) return;
@@ -90,7 +103,7 @@ void BarLayout::fill_list() {
   menu->clear();
   for (int i = 0; i < count(); ++i) {
     auto* item = dynamic_cast<Item*>(itemAt(i));
-    auto* button = item && item->listed ? qobject_cast<QToolButton*>(item->widget()) : nullptr;
+    auto* button = item && item->listed() ? qobject_cast<QToolButton*>(item->widget()) : nullptr;
     if (!button) continue;
     QAction* a = menu->addAction(button->text().isEmpty() ? button->accessibleName() : button->text());
     a->setObjectName(button->objectName());

@@ -194,6 +194,7 @@ TEST_F(Layouts, ANarrowBarListsTheButtonsThatItHasNoRoomFor) {
   ASSERT_FALSE(more->visibleRegion().isEmpty());
   auto* table = view->findChild<QToolButton*>("builder.as_table");
   EXPECT_TRUE(table->visibleRegion().isEmpty());
+  EXPECT_EQ(table->focusPolicy(), Qt::NoFocus);
   const auto listed = [&] {
     for (QAction* a : more->menu()->actions())
       if (a->objectName() == "builder.as_table") return a;
@@ -219,6 +220,7 @@ TEST_F(Layouts, ANarrowBarListsTheButtonsThatItHasNoRoomFor) {
   size_to({1920, 1080});
   EXPECT_TRUE(more->visibleRegion().isEmpty()) << "there is room for all";
   EXPECT_FALSE(table->visibleRegion().isEmpty());
+  EXPECT_NE(table->focusPolicy(), Qt::NoFocus);
   size_to({960, 540});
   table->hide();  // as a view does that has no such page
   settle();
