@@ -36,7 +36,7 @@ const bool registered_memory = register_command_family("memory", [] {
   for (const tracing::SnapshotAnalysis& a : tracing::snapshot_analyses()) {
     std::vector<Option> options{{"--top", "N", "rows of a table at most (20)"},
                                 {"--device", "N", "the device to look at (the one with most events)"},
-                                {"--no-cache", "", "neither take nor save the store beside the file"},
+                                {"--no-cache", "", "neither take nor save the store of what was read"},
                                 {"--json", "", "one JSON object a line"}};
     if (a.name == "live" || a.name == "fragmentation") options.push_back({"--at", "N", "the event (the last one)"});
     if (a.name == "stacks") options.push_back({"--at", "N", "the event (the peak)"});

@@ -112,7 +112,7 @@ const bool registered_trace = register_command_family("trace", [] {
     std::vector<Option> options{{"--top", "N", "rows of a table at most (25)"},
                                 {"--step", "N", "only the work of ProfilerStep#N"},
                                 {"--threads", "N", "threads that read (every core)"},
-                                {"--no-cache", "", "neither take nor save the store beside the file"},
+                                {"--no-cache", "", "neither take nor save the store of what was read"},
                                 {"--json", "", "one JSON object a line"}};
     if (a.max_traces == 1) options.push_back({"--rank", "N", "of several traces, only that of this rank"});
     all.push_back({"trace " + a.name, a.max_traces == 2 ? "A B" : "FILE|FOLDER...", 1,

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ parser.add_argument("--peers", action="store_true", help="also Python's json and
 parser.add_argument("--hta", metavar="PYTHON", help="also HolisticTraceAnalysis, installed for this interpreter, on traces up to 1 GB")
 args = parser.parse_args()
 tenon = f"{args.build}/bin/tenon"
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(dir=args.folder)  # what is kept of the files goes with each
 
 
 def timed(words):
@@ -69,9 +71,7 @@ def measure(kind, path, words):
     row = {"kind": kind, "bytes": size, "seconds": min(r[0] for r in runs), "memory": max(r[1] for r in runs), "read_seconds": raw}
     timed([tenon, *words, path])
     row["second_seconds"] = min(timed([tenon, *words, path])[0] for _ in range(3))
-    for store in (path + ".tenon-trace", path + ".tenon-memory"):
-        if os.path.exists(store):
-            os.remove(store)
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
     if kind == "trace" and size < 4_000_000_000 and os.path.exists(f"{args.build}/bin/simdjson_pass"):
         row["simdjson_seconds"], row["simdjson_memory"] = min(timed([f"{args.build}/bin/simdjson_pass", path]) for _ in range(2))
     if kind == "trace" and args.hta and size <= 1_100_000_000:

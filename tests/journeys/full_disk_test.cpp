@@ -317,8 +317,14 @@ TEST(FullDisk, an_import_is_whole_or_not_there) {
   });
 }
 
+int files_below(const std::string& folder) {
+  int n = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) n += entry.is_regular_file();
+  return n;
+}
+
 /// The same answer while there is no room for the store, when it is written, and from it.
-void expect_answer_without_store(const char* writer, const char* family, const char* analysis, const char* ending) {
+void expect_answer_without_store(const char* writer, const char* family, const char* analysis) {
   small_disk::with("40m", [&](const std::string& disk) {
     const std::string file = disk + "/f", cache = disk + "/cache";
     setenv("XDG_CACHE_HOME", cache.c_str(), 1);
@@ -331,20 +337,18 @@ void expect_answer_without_store(const char* writer, const char* family, const c
       EXPECT_GT(o.out.size(), 100u);
       answer = o.out;
       drain(disk);
-      EXPECT_EQ(names_in(disk), std::vector<std::string>{"f"});
+      EXPECT_EQ(files_below(disk), 1) << "the trace or snapshot itself";
     }
     EXPECT_EQ(tenon({family, analysis, file, "--json"}).out, answer);
-    EXPECT_TRUE(std::filesystem::exists(file + ending)) << "the next time there is room";
+    EXPECT_EQ(files_below(disk), 2) << "the next time there is room";
     EXPECT_EQ(tenon({family, analysis, file, "--json"}).out, answer);
   });
 }
 
-TEST(FullDisk, a_trace_is_answered_without_its_store) {
-  expect_answer_without_store("make_trace", "trace", "kernels", ".tenon-trace");
-}
+TEST(FullDisk, a_trace_is_answered_without_its_store) { expect_answer_without_store("make_trace", "trace", "kernels"); }
 
 TEST(FullDisk, a_snapshot_is_answered_without_its_store) {
-  expect_answer_without_store("make_snapshot", "memory", "peak", ".tenon-memory");
+  expect_answer_without_store("make_snapshot", "memory", "peak");
 }
 
 TEST(FullDisk, a_packed_trace_that_finds_no_room_to_unpack_says_where) {

@@ -50,7 +50,7 @@ TEST(TraceFiles, OfEveryWrappingAreCountedAsPythonCountsThem) {
   const std::string plain = folder / "t.json";
   make("make_trace", 6000000, plain);
   compare_with_python(plain);
-  EXPECT_TRUE(std::filesystem::exists(plain + ".tenon-trace"));
+  EXPECT_FALSE(std::filesystem::exists(plain + ".tenon-trace")) << "nothing is written beside the user's data";
   json again = one(tenon({"trace", "info", plain, "--json"}));
   EXPECT_EQ(again["from_cache"], "yes");
   ASSERT_EQ(run({"gzip", "-k", plain}).status, 0);
@@ -176,13 +176,14 @@ TEST(SnapshotFiles, AreCountedAsPythonCountsThem) {
 
 TEST(SnapshotFiles, AreReadOnceAndThenMapped) {
   Folder folder;
-  const std::string file = folder / "s.pickle", store = file + ".tenon-memory";
+  const std::string file = folder / "s.pickle", stores = folder / "cache/tenon/snapshots";
+  setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
   make("make_snapshot", 6000000, file);
   json info = one(tenon({"memory", "info", file, "--json", "--no-cache"}));
   EXPECT_EQ(info["from_cache"], "no");
-  EXPECT_FALSE(std::filesystem::exists(store));
+  EXPECT_FALSE(std::filesystem::exists(stores));
   EXPECT_EQ(one(tenon({"memory", "info", file, "--json"}))["from_cache"], "no");
-  ASSERT_TRUE(std::filesystem::exists(store));
+  ASSERT_TRUE(std::filesystem::exists(stores));
   json again = one(tenon({"memory", "info", file, "--json"}));
   EXPECT_EQ(again["from_cache"], "yes");
   info.erase("from_cache"), again.erase("from_cache");
@@ -193,9 +194,14 @@ TEST(SnapshotFiles, AreReadOnceAndThenMapped) {
         << analysis;
   // The store itself is the snapshot, whatever its name.
   const std::string moved = folder / "moved";
-  std::filesystem::rename(store, moved);
+  std::filesystem::rename(std::filesystem::directory_iterator(stores)->path(), moved);
   EXPECT_EQ(tenon({"memory", "peak", moved, "--json"}).out, tenon({"memory", "peak", file, "--json"}).out);
   EXPECT_EQ(one(tenon({"inspect", moved, "--json"}))["kind"], "memory-snapshot-store");
+  // One that was put beside the file is taken.
+  std::filesystem::remove_all(stores);
+  std::filesystem::rename(moved, file + ".tenon-memory");
+  EXPECT_EQ(one(tenon({"memory", "info", file, "--json"}))["from_cache"], "yes");
+  unsetenv("XDG_CACHE_HOME");
 }
 
 TEST(Imports, PutAFileAndItsFindingsIntoAProject) {

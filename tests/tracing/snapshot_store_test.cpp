@@ -327,14 +327,21 @@ class KeptStores : public SnapshotStores {
     caches_.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", caches_.c_str(), 1);
     SnapshotStores::TearDown();
   }
-  std::string caches_, file_ = folder_ + "/large.json", beside_ = file_ + ".tenon-memory";
+  /// The store that was kept; empty where there is none.
+  std::string kept() const {
+    const std::string stores = folder_ + "/cache/tenon/snapshots";
+    if (!fs::exists(stores) || fs::is_empty(stores)) return {};
+    return fs::directory_iterator(stores)->path().string();
+  }
+  std::string caches_, file_ = folder_ + "/large.json";
 };
 
 TEST_F(KeptStores, are_what_the_second_opening_reads) {
   const Shared first = read_snapshot(file_), second = read_snapshot(file_);
   EXPECT_FALSE(first->from_cache());
   EXPECT_TRUE(second->from_cache());
-  EXPECT_TRUE(fs::exists(beside_));
+  EXPECT_FALSE(kept().empty());
+  EXPECT_FALSE(fs::exists(file_ + ".tenon-memory")) << "nothing is written beside the user's data";
   EXPECT_EQ(answers(first), answers(second));
   EXPECT_FALSE(read_beginning(file_, 1 << 20)) << "the whole opens at once";
   EXPECT_FALSE(read(file_)->from_cache());
@@ -342,9 +349,11 @@ TEST_F(KeptStores, are_what_the_second_opening_reads) {
 
 TEST_F(KeptStores, are_written_when_it_is_asked_for) {
   const Shared s = read_snapshot(file_, {.write_cache = false});
-  EXPECT_FALSE(fs::exists(beside_));
+  EXPECT_EQ(kept(), "");
   keep_store(*s);
   EXPECT_TRUE(read_snapshot(file_)->from_cache());
+  fs::rename(kept(), file_ + ".tenon-memory");
+  EXPECT_TRUE(read_snapshot(file_)->from_cache()) << "one that was put beside the file";
 }
 
 TEST_F(KeptStores, of_a_file_that_changed_are_not_used) {
@@ -364,13 +373,12 @@ TEST_F(KeptStores, of_a_file_that_changed_are_not_used) {
     return all;
   };
   EXPECT_NE(sum(*before), sum(*after));
-  fs::remove(beside_);
+  fs::remove(kept());
   keep_store(*before);
-  EXPECT_FALSE(fs::exists(beside_)) << "nothing is kept for a file that is another by now";
+  EXPECT_EQ(kept(), "") << "nothing is kept for a file that is another by now";
 }
 
 TEST_F(KeptStores, go_to_the_cache_folder_or_nowhere) {
-  fs::create_directories(beside_ + "/taken");
   read_snapshot(file_);
   EXPECT_TRUE(read_snapshot(file_)->from_cache());
   EXPECT_TRUE(fs::exists(folder_ + "/cache/tenon/snapshots"));
@@ -381,7 +389,6 @@ TEST_F(KeptStores, go_to_the_cache_folder_or_nowhere) {
 }
 
 TEST_F(KeptStores, in_the_cache_folder_stay_within_its_limit) {
-  fs::create_directories(beside_ + "/taken");
   const Shared first = read_snapshot(file_);
   const cache::Held one = cache::held_in_all();
   ASSERT_EQ(one.files, 1);
@@ -389,7 +396,6 @@ TEST_F(KeptStores, in_the_cache_folder_stay_within_its_limit) {
   // The second takes the place of the first, while nobody has that open.
   const std::string other = folder_ + "/other.json";
   fs::copy_file(file_, other);
-  fs::create_directories(other + ".tenon-memory/taken");
   read_snapshot(other);
   EXPECT_EQ(cache::held_in_all().files, 1);
   EXPECT_FALSE(read_snapshot(file_, {.write_cache = false})->from_cache());
@@ -403,9 +409,9 @@ TEST_F(KeptStores, in_the_cache_folder_stay_within_its_limit) {
 
 TEST_F(KeptStores, that_are_damaged_are_written_anew) {
   const Shared first = read_snapshot(file_);
-  std::string bytes = read_file(beside_);
+  std::string bytes = read_file(kept());
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
-  write_file(beside_, bytes);
+  write_file(kept(), bytes);
   const Shared second = read_snapshot(file_);
   EXPECT_FALSE(second->from_cache());
   EXPECT_EQ(answers(first), answers(second));

@@ -164,8 +164,8 @@ bool is_store(const StoreKind& kind, std::string_view bytes) {
 
 std::vector<std::string> store_paths(const StoreKind& kind, const std::string& path) {
   const std::string whole = std::filesystem::absolute(path).string();
-  return {path + std::string(kind.ending),
-          cache::folder_of(std::string(kind.folder)) + "/" + hex(sha256(whole.data(), whole.size())).substr(0, 32)};
+  return {cache::folder_of(std::string(kind.folder)) + "/" + hex(sha256(whole.data(), whole.size())).substr(0, 32),
+          path + std::string(kind.ending)};
 }
 
 bool has_store(const StoreKind& kind, const std::string& path) {
@@ -183,17 +183,13 @@ bool has_store(const StoreKind& kind, const std::string& path) {
 }
 
 void save_store(const StoreKind& kind, const std::string& path, const FileKey& key, const ColumnWriter& store) {
-  const std::vector<std::string> places = store_paths(kind, path);
-  for (const std::string& place : places) {
-    try {
-      if (file_key(path) != key) return;  // changed while it was read
-      if (place != places.front()) {
-        if (!cache::make_room(static_cast<int64_t>(store.bytes()))) return;
-        std::filesystem::create_directories(std::filesystem::path(place).parent_path());
-      }
-      return store.write(kind, key, place);
-    } catch (const std::exception&) {  // a store is a convenience: without one the file is read again next time
-    }
+  const std::string place = store_paths(kind, path).front();
+  try {
+    if (file_key(path) != key) return;  // changed while it was read
+    if (!cache::make_room(static_cast<int64_t>(store.bytes()))) return;
+    std::filesystem::create_directories(std::filesystem::path(place).parent_path());
+    store.write(kind, key, place);
+  } catch (const std::exception&) {  // a store is a convenience: without one the file is read again next time
   }
 }
 

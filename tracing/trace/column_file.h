@@ -20,7 +20,7 @@ namespace tenon::traces {
 /// What stores are of.
 struct StoreKind {
   std::string_view magic;   ///< the first eight bytes; the last of them counts the versions of what stands in a store
-  std::string_view ending;  ///< of the name beside the file that a store is of: ".tenon-trace"
+  std::string_view ending;  ///< of the name of one that was put beside its file: ".tenon-trace"
   std::string_view folder;  ///< in the user's cache folder: "traces"
 };
 
@@ -80,11 +80,12 @@ uint64_t content_hash(std::string_view bytes);
 
 /// Whether a file's first bytes are those of a store of that kind, of any version.
 bool is_store(const StoreKind& kind, std::string_view bytes);
-/// Where the store of a file is saved: beside it, or in the user's cache folder where that cannot be written.
+/// Where the store of a file may be: in the user's cache folder, where it is saved, or beside the file, where somebody
+/// put it: nothing is written beside the user's data.
 std::vector<std::string> store_paths(const StoreKind& kind, const std::string& path);
 /// Whether a store is there that was written for the file as it is now; what is in it is not looked at.
 bool has_store(const StoreKind& kind, const std::string& path);
-/// Saves a store where store_paths() says; quietly not at all where none can be written, or the file has changed since.
+/// Saves a store in the cache folder; quietly not at all where none can be written, or the file has changed since.
 /// In the cache folder it takes the place of what was used longest ago, within the folder's limit.
 void save_store(const StoreKind& kind, const std::string& path, const FileKey& key, const ColumnWriter& store);
 

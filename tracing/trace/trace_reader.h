@@ -12,7 +12,7 @@ namespace tenon::traces {
 
 struct ReadOptions {
   int threads = 0;         ///< 0: every core
-  bool read_cache = true;  ///< take the store saved beside the file, where it belongs to these bytes
+  bool read_cache = true;  ///< take the store that was saved of it, where it belongs to these bytes
   bool write_cache = true;
   bool keep_text = true;  ///< of parse_trace(): false: events have no text
   /// Called with (bytes done, bytes in all), on any thread, one call at a time; returning false throws Error
@@ -40,7 +40,7 @@ std::shared_ptr<const Trace> parse_trace(std::string text, const ReadOptions& op
 /// name.
 std::vector<std::string> trace_files(const std::vector<std::string>& paths);
 
-/// Where the store of a file is saved: beside it, or in the user's cache folder where that cannot be written.
+/// Where the store of a file is saved: in the user's cache folder.
 std::string cache_path(const std::string& trace_path);
 
 }  // namespace tenon::traces
