@@ -122,6 +122,16 @@ Held empty() {
   return gone;
 }
 
+bool is_own(const std::string& path) {
+  if (!path.starts_with(folder() + "/")) return false;
+  const auto own = [](const std::string& at) {
+    struct stat s {};
+    return ::lstat(at.c_str(), &s) == 0 && !S_ISLNK(s.st_mode) && s.st_uid == ::geteuid() &&
+           (s.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  };
+  return own(path) && own(fs::path(path).parent_path().string()) && own(folder());
+}
+
 std::shared_ptr<const void> hold(const std::string& path) {
   if (!path.starts_with(folder() + "/")) return nullptr;
   const int fd = open_locked(path, LOCK_SH);

@@ -34,4 +34,8 @@ Held empty();
 /// of a file elsewhere. MappedFile::open() does so.
 std::shared_ptr<const void> hold(const std::string& path);
 
+/// Whether a file of the cache folder can have been written by this user's programs alone: it and the folder that it is
+/// in belong to the user, and nobody else may write there.
+bool is_own(const std::string& path);
+
 }  // namespace tenon::cache

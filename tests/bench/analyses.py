@@ -1,6 +1,6 @@
 """How long each analysis of a trace takes once it is open, and how much memory: analyses.py BUILD_DIR [--bytes N] [--ops N] [--folder DIR]
 
-Makes a trace of many short steps with stacks (make_trace), opens it once so that its store lies beside it, and runs every analysis that
+Makes a trace of many short steps with stacks (make_trace), opens it once so that its store is kept, and runs every analysis that
 `tenon trace` has on it; those that compare get a second copy. Prints one JSON object a line: analysis, seconds, bytes of memory at the peak."""
 import argparse
 import json
@@ -17,6 +17,8 @@ parser.add_argument("--ops", type=int, default=2, help="ops in each of a step's 
 parser.add_argument("--folder", default=tempfile.gettempdir())
 args = parser.parse_args()
 tenon = f"{args.build}/bin/tenon"
+caches = tempfile.TemporaryDirectory(dir=args.folder)  # what is kept goes with the measurement
+os.environ["XDG_CACHE_HOME"] = caches.name
 
 
 def measured(words):

@@ -177,6 +177,8 @@ TEST(SnapshotFiles, AreCountedAsPythonCountsThem) {
 TEST(SnapshotFiles, AreReadOnceAndThenMapped) {
   Folder folder;
   const std::string file = folder / "s.pickle", stores = folder / "cache/tenon/snapshots";
+  const char* was = std::getenv("XDG_CACHE_HOME");
+  const std::string before = was ? was : "";
   setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
   make("make_snapshot", 6000000, file);
   json info = one(tenon({"memory", "info", file, "--json", "--no-cache"}));
@@ -201,7 +203,7 @@ TEST(SnapshotFiles, AreReadOnceAndThenMapped) {
   std::filesystem::remove_all(stores);
   std::filesystem::rename(moved, file + ".tenon-memory");
   EXPECT_EQ(one(tenon({"memory", "info", file, "--json"}))["from_cache"], "yes");
-  unsetenv("XDG_CACHE_HOME");
+  was ? setenv("XDG_CACHE_HOME", before.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
 }
 
 TEST(Imports, PutAFileAndItsFindingsIntoAProject) {

@@ -11,8 +11,8 @@
 
 // The saved store of a snapshot: its columns, the lives that were found in them, and how its memory is divided by
 // place, which is the picture that it opens with. What makes one of them unsound is looked for before anything is
-// looked up: see fits_itself(). Of a store in the cache folder, which only this user's programs write, the hash says
-// enough: it has what was sound when it was kept.
+// looked up: see fits_itself(). Of a store in the cache folder that only this user's programs can have written the
+// hash says enough: it has what was sound when it was kept.
 
 namespace tenon::snapshot {
 namespace {
@@ -279,7 +279,7 @@ std::shared_ptr<const Snapshot> open_mapped(const std::string& store_path, const
     UsageDivision::each_part(*division, map);
     s->divisions.push_back(std::move(division));
   }
-  if (wanted && cache::hold(store_path)) return s;
+  if (wanted && cache::is_own(store_path)) return s;
   if (!fits_itself(*s)) return nullptr;
   for (size_t i = 0; i < s->traces.size(); ++i)
     if (!fits(s->lives[i], *s, i) || !fits(*s->divisions[i], *s, i)) return nullptr;

@@ -69,7 +69,12 @@ ModelSpec BuilderModel::take(ModelSpec next, bool anew) {
     used_in_.insert({to, w.to_port});
   }
   layout_.show(spec_, anew);
-  examine_now();
+  try {
+    examine_now();
+  } catch (...) {  // what is drawn next is by the layers that there are now
+    sum_up();
+    throw;
+  }
   sum_up();
   if (!words_.empty()) search(words_);
   return was;
@@ -137,8 +142,9 @@ void BuilderModel::examine_now() {
     l.comment.clear();
   }
   if (batch_ == examined_batch_ && shapes == examined_) return;
+  std::vector<LayerReport> fresh = examiner_.examine(spec_, batch_);
   reports_.clear();
-  for (LayerReport& r : examiner_.examine(spec_, batch_)) reports_[r.layer] = std::move(r);
+  for (LayerReport& r : fresh) reports_[r.layer] = std::move(r);
   examined_ = std::move(shapes);
   examined_batch_ = batch_;
 }

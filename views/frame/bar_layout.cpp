@@ -5,6 +5,7 @@
 #include <QToolButton>
 #include <QWidgetItem>
 #include <algorithm>
+#include <utility>
 
 #include "views/shared/language.h"
 
@@ -16,6 +17,13 @@ class BarLayout::Item : public QWidgetItem {
   using QWidgetItem::QWidgetItem;
   bool isEmpty() const override { return listed_ || QWidgetItem::isEmpty(); }
   bool listed() const { return listed_; }
+  /// What it needs where it is not listed.
+  int least() const {
+    const bool was = std::exchange(listed_, false);
+    const int width = isEmpty() ? 0 : minimumSize().width();
+    listed_ = was;
+    return width;
+  }
   /// Whether that is new. Tab does not lead to what is out of sight.
   bool list(bool on) {
     if (on == listed_) return false;
@@ -26,7 +34,7 @@ class BarLayout::Item : public QWidgetItem {
   }
 
  private:
-  bool listed_ = false;
+  mutable bool listed_ = false;
   Qt::FocusPolicy focus_ = Qt::NoFocus;
 };
 
@@ -37,6 +45,7 @@ BarLayout::BarLayout(QWidget* bar) : QHBoxLayout(bar), more_(new QToolButton(bar
   more_->setAccessibleName(more_->toolTip());
   more_->setPopupMode(QToolButton::InstantPopup);
   more_->setMenu(new QMenu(more_));
+  more_->menu()->setToolTipsVisible(true);
   more_->hide();
   QObject::connect(more_->menu(), &QMenu::aboutToShow, more_, [this] { fill_list(); });
 }
@@ -45,8 +54,9 @@ void BarLayout::add(QWidget* w, int stretch) {
   addChildWidget(w);
   addItem(new Item(w));
   setStretch(count() - 1, stretch);
+  QWidget::setTabOrder(w, more_);
   if (auto* button = qobject_cast<QToolButton*>(w))
-    QObject::connect(button, &QToolButton::toggled, button, [this] { update(); });  // which are listed depends on it
+    QObject::connect(button, &QToolButton::toggled, this, [this] { update(); });  // which are listed depends on it
 }
 
 QToolButton* BarLayout::listable(const QLayoutItem* item) {
@@ -55,11 +65,9 @@ QToolButton* BarLayout::listable(const QLayoutItem* item) {
 }
 
 int BarLayout::width_of(const QLayoutItem* item) const {
-  const QWidget* w = item->widget();
-  if (!w || w->isHidden()) return 0;
-  int width = w->minimumSizeHint().width();
-  if (w->sizePolicy().horizontalPolicy() == QSizePolicy::Fixed) width = w->sizeHint().width();
-  return std::clamp(width, w->minimumWidth(), w->maximumWidth()) + spacing();
+  const auto* own = dynamic_cast<const Item*>(item);
+  const int least = own ? own->least() : 0;
+  return least ? least + spacing() : 0;
 }
 
 void BarLayout::setGeometry(const QRect& r) {
@@ -69,14 +77,16 @@ void BarLayout::setGeometry(const QRect& r) {
   for (int i = 0; i < count(); ++i) need += width_of(itemAt(i));
   const bool over = need > room;
   const int more = over ? more_->sizeHint().width() + spacing() : 0;
-  bool changed = false, any = false;
+  bool changed = false, any = false, held_focus = false;
   for (int i = count(); i-- > 0;) {
     auto* item = dynamic_cast<Item*>(itemAt(i));
     if (!item) continue;
     const bool listed = need + more > room && listable(item);
     if (listed) need -= width_of(item);
-    changed |= item->list(listed);
+    const bool fresh = item->list(listed);
+    changed |= fresh;
     any |= listed;
+    held_focus |= fresh && listed && item->widget()->hasFocus();
   }
   if (changed) invalidate();
   QHBoxLayout::setGeometry(r.adjusted(0, 0, any ? -more : 0, 0));
@@ -84,6 +94,7 @@ void BarLayout::setGeometry(const QRect& r) {
     if (auto* item = dynamic_cast<Item*>(itemAt(i)); item && item->listed())
       item->widget()->move(r.right() + margins.right() + 1, item->widget()->y());  // beyond the bar
   more_->setVisible(any);
+  if (held_focus) more_->setFocus();
   if (!any) return;
   const QSize size = more_->sizeHint();
   more_->setGeometry(r.right() + 1 - margins.right() - size.width(), r.y() + (r.height() - size.height()) / 2,
@@ -105,7 +116,7 @@ void BarLayout::fill_list() {
     auto* item = dynamic_cast<Item*>(itemAt(i));
     auto* button = item && item->listed() ? qobject_cast<QToolButton*>(item->widget()) : nullptr;
     if (!button) continue;
-    QAction* a = menu->addAction(button->text().isEmpty() ? button->accessibleName() : button->text());
+    QAction* a = menu->addAction(button->accessibleName().isEmpty() ? button->text() : button->accessibleName());
     a->setObjectName(button->objectName());
     a->setIcon(button->icon());
     a->setToolTip(button->toolTip());

@@ -13,7 +13,7 @@
 namespace tenon::views {
 
 namespace {
-constexpr float kMostZoom = 1.5f, kFirstZoom = 0.5f, kMargin = 24;
+constexpr float kMostZoom = 1.5f, kFarZoom = 0.02f, kFirstZoom = 0.5f, kMargin = 24;
 constexpr float kOneLine = 13, kTwoLines = 34, kFar = 3;  // how high a box is that has so many words
 constexpr int kMostWires = 1500;                          // of a frame
 }  // namespace
@@ -183,19 +183,22 @@ bool GraphPane::move(const std::string& key) {
   return true;
 }
 
-void GraphPane::fit() {
+float GraphPane::whole_zoom() const {
+  constexpr float kSpeck = 1e-4f;  // of a box that leaves no room
   const float w = std::max(layout_.right - layout_.left, GraphLayout::kBoxW),
               h = std::max(layout_.bottom, GraphLayout::kBoxH);
-  least_zoom_ = std::min((box_.w - 2 * kMargin) / w, (box_.h - 2 * kMargin) / h);
-  zoom_ = std::min(least_zoom_, 1.f);
-  least_zoom_ = std::min(least_zoom_, kFarZoom);
+  return std::max(std::min((box_.w - 2 * kMargin) / w, (box_.h - 2 * kMargin) / h), kSpeck);
+}
+
+void GraphPane::fit() {
+  zoom_ = std::min(whole_zoom(), 1.f);
   pan_x_ = box_.x + box_.w / 2 - (layout_.left + layout_.right) / 2 * zoom_;
   pan_y_ = box_.y + kMargin;
   fit_next_ = false;
 }
 
 void GraphPane::zoom(float factor, Point at) {
-  const float next = std::clamp(zoom_ * factor, least_zoom_, kMostZoom);
+  const float next = std::clamp(zoom_ * factor, std::min(whole_zoom(), kFarZoom), kMostZoom);
   pan_x_ = at.x - (at.x - pan_x_) * next / zoom_;
   pan_y_ = at.y - (at.y - pan_y_) * next / zoom_;
   zoom_ = next;
@@ -305,9 +308,9 @@ void GraphPane::draw_far(Scene& scene) const {
                &end = layout_.cells[static_cast<size_t>(layout_.layers[l + 1] - 1)];
     const Point a = to_picture(first.x - GraphLayout::kBoxW / 2, first.y),
                 b = to_picture(end.x + GraphLayout::kBoxW / 2, end.y);
-    if (a.y < box_.y - 4 || a.y > box_.bottom() || std::floor(a.y / 2) == last) continue;
-    last = std::floor(a.y / 2);
-    scene.rect({a.x, a.y, std::max(2.f, b.x - a.x), std::max(1.f, GraphLayout::kBoxH * zoom_)}, Ink::secondary, 0.7f);
+    if (a.y < box_.y - 4 || a.y > box_.bottom()) continue;
+    if (std::exchange(last, std::floor(a.y / 2)) != std::floor(a.y / 2))
+      scene.rect({a.x, a.y, std::max(2.f, b.x - a.x), std::max(1.f, GraphLayout::kBoxH * zoom_)}, Ink::secondary, 0.7f);
     for (int c = layout_.layers[l]; c < layout_.layers[l + 1]; ++c) {
       const auto& one = layout_.cells[static_cast<size_t>(c)];
       const bool here = focus_ > 0 && graph().tree.below(focus_, one.node);

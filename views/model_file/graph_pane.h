@@ -53,6 +53,7 @@ class GraphPane {
 
  private:
   void count_found();
+  float whole_zoom() const;  ///< at which all of it is seen
   void show_cell(int cell);
   void center(int cell);
   Point to_picture(float x, float y) const { return {pan_x_ + x * zoom_, pan_y_ + y * zoom_}; }
@@ -69,8 +70,7 @@ class GraphPane {
   std::vector<int> matches_;   ///< items, in order
   std::vector<int> found_in_;  ///< by cell: how many of them
   int focus_ = -1, anchor_ = -1;
-  static constexpr float kFarZoom = 0.02f;
-  float zoom_ = 1, least_zoom_ = kFarZoom, pan_x_ = 0, pan_y_ = 0;  ///< the least: at which all of it is seen
+  float zoom_ = 1, pan_x_ = 0, pan_y_ = 0;
   Point anchor_at_;
   Box box_;
   bool fit_next_ = true, reveal_next_ = false;

@@ -136,7 +136,8 @@ GraphLayout lay_out(const OpGraph& graph, const std::set<int>& open) {
   for (size_t e = 0; e < f.edges.size(); ++e) {
     const auto [from, to] = f.edges[e];
     const int a = place_of[static_cast<size_t>(from)], b = place_of[static_cast<size_t>(to)];
-    out.wires.push_back({a, b, from > to, laid.last[e]});
+    const bool back = laid.rank[static_cast<size_t>(from)] > laid.rank[static_cast<size_t>(to)];
+    out.wires.push_back({a, b, back, laid.last[e]});
     out.cells[static_cast<size_t>(a)].to.push_back(b);
     out.cells[static_cast<size_t>(b)].from.push_back(a);
   }

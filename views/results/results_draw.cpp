@@ -25,8 +25,9 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
   label = std::min(label + 10, std::min(110.f, box.w * 0.3f));
   float side = std::min(box.w - label, box.h - 2 * kCaption);
   // Beside each other names are cut until they say nothing: a column then has the number of a row.
-  const bool numbered = side / static_cast<float>(n) < widest + 3;
-  const float digits = numbered ? text_width(std::to_string(n - 1), Face::mono_small) + 6 : 0;
+  const float number_w = text_width(std::to_string(n - 1), Face::mono_small), narrow = side / static_cast<float>(n);
+  const bool numbered = narrow >= 11 && narrow < widest + 3 && narrow >= number_w + 2 && widest > number_w + 2;
+  const float digits = numbered ? number_w + 6 : 0;
   label += digits;
   side = std::min(box.w - label, box.h - 2 * kCaption);
   if (side < 40) return;
@@ -47,9 +48,8 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
       const std::string number = std::to_string(t);
       if (numbered)
         scene.text({area.x - digits - 3, y, digits, each}, number, Ink::secondary, Face::mono_small, Align::right);
-      if (!numbered || text_width(number, Face::mono_small) <= each)
-        scene.text(head, numbered ? number : names[t], Ink::secondary, numbered ? Face::mono_small : Face::small,
-                   Align::center);
+      scene.text(head, numbered ? number : names[t], Ink::secondary, numbered ? Face::mono_small : Face::small,
+                 Align::center);
       scene.target(head, {}, Cursor::arrow, names[t]);
     }
     for (size_t g = 0; g < n; ++g) {

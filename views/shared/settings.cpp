@@ -94,8 +94,7 @@ const std::vector<AttrDef>& defs() {
        tr_later("threads that compute, where a command or a run is not told otherwise; never changes a result. 0: "
                 "every core")},
       {"keep_read_traces", true, 0, 0,
-       tr_later("keep what was read of a large trace or snapshot beside it (or in the cache folder): it opens at once "
-                "the next time")},
+       tr_later("keep what was read of a large trace or snapshot in the cache folder: it opens at once the next time")},
       {"cache_limit",
        cache::kUsualLimit >> 30,
        0,
