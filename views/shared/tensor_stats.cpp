@@ -198,13 +198,15 @@ TensorStats tensor_stats(const Tensor& given, int bins, const std::function<bool
 
 TensorStats file_tensor_stats(const formats::ModelFile& file, size_t entry, int bins,
                               const std::function<bool(int64_t, int64_t)>& go_on) {
-  constexpr int64_t kBetween = int64_t{1} << 23;  // elements that are read between two times that pages are let go of
+  constexpr int64_t kBetween = int64_t{1} << 23, kTimes = 64;
   const Tensor t = file.tensor(entry);
-  int64_t next = kBetween;
+  // Elements that are read between two times that pages are let go of; each time takes as long as the tensor is large.
+  const int64_t between = std::max(kBetween, t.numel() / kTimes);
+  int64_t next = between;
   TensorStats s = tensor_stats(t, bins, [&](int64_t done, int64_t total) {
     if (done >= next) {
       forget_pages(t);
-      next = done + kBetween;
+      next = done + between;
     }
     return !go_on || go_on(done, total);
   });
