@@ -1,7 +1,8 @@
 """How long each analysis of a trace takes once it is open, and how much memory: analyses.py BUILD_DIR [--bytes N] [--ops N] [--folder DIR]
 
-Makes a trace of many short steps with stacks (make_trace), opens it once so that its store is kept, and runs every analysis that
-`tenon trace` has on it; those that compare get a second copy. Prints one JSON object a line: analysis, seconds, bytes of memory at the peak."""
+Makes a trace of many short steps with stacks (make_trace), opens it once so that its store is kept, and runs every
+analysis that `tenon trace` has on it; those that compare get a second copy. Prints one JSON object a line: analysis,
+seconds, bytes of memory at the peak."""
 import argparse
 import json
 import os

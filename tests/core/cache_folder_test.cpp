@@ -95,5 +95,27 @@ TEST_F(CacheFolder, is_emptied_of_its_own_files_alone) {
   EXPECT_TRUE(cache::make_room(1000));
 }
 
+TEST_F(CacheFolder, a_file_is_its_owners_where_nobody_else_may_write) {
+  const std::string path = put("snapshots", "one", 10, 0), within = cache::folder_of("snapshots");
+  EXPECT_TRUE(cache::is_own(path));
+  for (const std::string& open : {path, within, cache::folder()}) {
+    SCOPED_TRACE(open);
+    struct stat was {};
+    ASSERT_EQ(::stat(open.c_str(), &was), 0);
+    for (const mode_t other : {S_IWGRP, S_IWOTH}) {
+      ASSERT_EQ(::chmod(open.c_str(), was.st_mode | other), 0);
+      EXPECT_FALSE(cache::is_own(path));
+    }
+    ASSERT_EQ(::chmod(open.c_str(), was.st_mode), 0);
+    EXPECT_TRUE(cache::is_own(path));
+  }
+  const std::string link = within + "/link", outside = home_ + "/outside";
+  write_file(outside, "x");
+  fs::create_symlink(outside, link);
+  EXPECT_FALSE(cache::is_own(link));
+  EXPECT_FALSE(cache::is_own(outside));
+  EXPECT_FALSE(cache::is_own(within + "/none"));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -373,18 +373,14 @@ TEST(ModelFileView, what_is_unfolded_is_seen_though_a_frame_is_drawn_before_it_i
   other.model.show_page(ModelFileModel::Page::graph);
   other.model.frame(kPicture);
   g.zoom(0.5f, {900, 500});
-  g.pan(4000, 4000);
-  s.model.open_all(true);
-  s.model.frame(kPicture);
-  at_once(asked);
-  other.model.open_all(true);
-  EXPECT_EQ(s.model.frame(kPicture).dump(), other.model.frame(kPicture).dump()) << "all of it";
-  g.pan(40000, 40000);
-  s.model.open_all(false);
-  s.model.frame(kPicture);
-  at_once(asked);
-  other.model.open_all(false);
-  EXPECT_EQ(s.model.frame(kPicture).dump(), other.model.frame(kPicture).dump()) << "folded";
+  for (const bool open : {true, false}) {
+    g.pan(40000, 40000);
+    s.model.open_all(open);
+    s.model.frame(kPicture);
+    at_once(asked);
+    other.model.open_all(open);
+    EXPECT_EQ(s.model.frame(kPicture).dump(), other.model.frame(kPicture).dump()) << open;
+  }
   g.pan(0, 1e6f);
   g.reveal(9000);
   s.model.frame(kPicture);

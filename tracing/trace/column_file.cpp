@@ -15,8 +15,8 @@
 // the file that it is of and all that is small, then the columns as they lie in memory, each at a multiple of 64, and
 // at the end 8 bytes that are the hash of everything before them. What is damaged by chance is known by the hash; what
 // somebody made to do harm has a sound hash, so the readers of each kind hold the columns to all that they rely on, but
-// for what this user's programs wrote into the cache folder. A
-// store is thrown away rather than repaired: the file that it is of is still there.
+// for what this user's programs wrote into the cache folder. A store is thrown away rather than repaired: the file that
+// it is of is still there.
 
 namespace tenon::traces {
 namespace {

@@ -82,7 +82,7 @@ std::vector<Point> WireRouter::route(Point from, Point to) const {
           return {from, {from.x, y}, {to.x, y}, to};
     }
   }
-  for (float reach : {320.f, 1280.f})
+  for (float reach : {kNear, kFar})
     if (std::vector<Point> way = search(from, to, reach); !way.empty()) return way;
   // Boxes that lie over the ports: as straight as it goes.
   const float y = (from.y + to.y) / 2;

@@ -12,8 +12,10 @@ namespace tenon::views {
 class WireRouter {
  public:
   explicit WireRouter(std::vector<Box> boxes);
-  /// How far from its ports a wire may be led aside: as far as boxes are looked at, and past the last of them.
-  static constexpr float kFarthest = 1280 + 400;
+  static constexpr float kNear = 320,
+                         kFar = 1280;  ///< so far round the ports boxes are looked at, at first and at last
+  /// How far from its ports a wire may be led aside: past the last box that is looked at.
+  static constexpr float kFarthest = kFar + 400;
   /// From a port on the lower edge of a box to one on the upper edge of another; both lie on the edges of boxes.
   std::vector<Point> route(Point from, Point to) const;
 
