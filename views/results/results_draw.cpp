@@ -48,8 +48,9 @@ void ResultsModel::draw_confusion(Scene& scene, Box box) const {
       const std::string number = std::to_string(t);
       if (numbered)
         scene.text({area.x - digits - 3, y, digits, each}, number, Ink::secondary, Face::mono_small, Align::right);
-      scene.text(head, numbered ? number : names[t], Ink::secondary, numbered ? Face::mono_small : Face::small,
-                 Align::center);
+      const Face face = numbered ? Face::mono_small : Face::small;
+      if (const std::string& said = numbered ? number : names[t]; text_width(said, face) <= each)
+        scene.text(head, said, Ink::secondary, face, Align::center);
       scene.target(head, {}, Cursor::arrow, names[t]);
     }
     for (size_t g = 0; g < n; ++g) {
