@@ -34,8 +34,8 @@ for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationL
 
 using Forms = std::vector<std::string>;
 
-/// Without VNNI, ONNX Runtime's kernels of u8 x i8 add pairs of products in 16 bits, which saturate: what they give
-/// then says nothing of the file.
+/// Without VNNI, ONNX Runtime's kernels of u8 x i8, to which it fuses int8-static, add pairs of products in 16 bits,
+/// which saturate: what they give then says nothing of the file.
 bool exact_integer_kernels() {
   std::ifstream info("/proc/cpuinfo");
   const std::string text{std::istreambuf_iterator<char>(info), {}};
@@ -66,7 +66,7 @@ void judge_forms(const Folder& folder, const Forms& forms, const std::string& ma
     if (classes) {
       EXPECT_GE(same, 0.97) << form;
     }
-    if (!exact_integer_kernels()) continue;
+    if (form == "int8-static" && !exact_integer_kernels()) continue;
     EXPECT_LE(fast_far, 0.05) << form << " with integer kernels";
     if (classes) {
       EXPECT_GE(fast_same, 0.95) << form;

@@ -244,26 +244,22 @@ class Rewriter {
     const auto [at, fresh] = integer_weights_.try_emplace(name);
     if (!fresh) return at->second;
     Tensor t = *from_.initializer(name);
-    if (n.op_type == "Conv") {
-      const QuantizedWeight q = quantize_channels(t, how_.per_channel ? w.channel_axis : -1);
-      // ONNX Runtime convolves u8 with u8 alone.
-      const Tensor shifted = cast(add(cast(q.values, DType::i32), 128), DType::u8);
-      at->second = {constant(name + "_quantized", shifted),
-                    constant(name + "_scale", q.scale.ndim() ? along_channels(q.scale, t.ndim()) : q.scale),
-                    constant(name + "_zero_point", scalar(128, DType::u8))};
-      return at->second;
-    }
-    if (w.channel_axis == 0) t = contiguous(transpose(t, 0, 1));
-    const QuantizedWeight q = quantize_channels(t, how_.per_channel ? 1 : -1);
-    at->second = {constant(name + "_quantized", q.values), constant(name + "_scale", q.scale), {}};
+    const bool conv = n.op_type == "Conv";
+    if (!conv && w.channel_axis == 0) t = contiguous(transpose(t, 0, 1));
+    const QuantizedWeight q = quantize_channels(t, !how_.per_channel ? -1 : conv ? w.channel_axis : 1);
+    // ONNX Runtime convolves u8 with u8 alone. It multiplies u8 with i8, too, but without VNNI adds pairs of those
+    // products in 16 bits, which saturate; of u8 with u8 its sums are exact on every processor.
+    const Tensor shifted = cast(add(cast(q.values, DType::i32), 128), DType::u8);
+    at->second = {constant(name + "_quantized", shifted),
+                  constant(name + "_scale", conv && q.scale.ndim() ? along_channels(q.scale, t.ndim()) : q.scale),
+                  constant(name + "_zero_point", scalar(128, DType::u8))};
     return at->second;
   }
   /// Integers times integers, and what they stand for.
   void put_dynamic(const OnnxNode& n, const WeightedNode& w) {
     const bool conv = n.op_type == "Conv";
     const Dynamic &x = dynamic(n.inputs[0]), &weight = integer_weight(n, w);
-    std::vector<std::string> in{x.values, weight.values, x.zero};
-    if (!weight.zero.empty()) in.push_back(weight.zero);
+    std::vector<std::string> in{x.values, weight.values, x.zero, weight.zero};
     const std::string& made = n.outputs[0];
     const std::string sums = put(conv ? "ConvInteger" : "MatMulInteger", std::move(in), made + "_sums",
                                  conv ? n.attributes : std::vector<OnnxAttribute>());
