@@ -42,6 +42,15 @@ QFont face_font(Face face) {
   return font;
 }
 
+const std::u32string& usual_letters() {
+  static const std::u32string all = [] {
+    std::u32string s;
+    for (char32_t c = 0x20; c < 0x7F; ++c) s += c;
+    return s + U"…·×→←↑↓−–—µ∞≥≤≈Δ√²³▸▾●○■✓⚠σ";
+  }();
+  return all;
+}
+
 std::shared_ptr<Glyphs> Glyphs::at_scale(double dpr) {
   // A few hundred small pictures a scale and size, for the life of the process.
   static std::map<std::pair<int, int>, std::shared_ptr<Glyphs>> stores;
@@ -51,7 +60,7 @@ std::shared_ptr<Glyphs> Glyphs::at_scale(double dpr) {
 }
 
 Glyphs::Glyphs(double dpr) : dpr_(dpr) {
-  for (int f = 0; f < 5; ++f) {
+  for (int f = 0; f < kFaces; ++f) {
     fonts_[f] = face_font(static_cast<Face>(f));
     fonts_[f].setPixelSize(static_cast<int>(std::lround(fonts_[f].pixelSize() * dpr)));
     QFontMetricsF m(fonts_[f]);

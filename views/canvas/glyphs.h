@@ -3,6 +3,7 @@
 #include <QImage>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "views/shared/scene.h"
 
@@ -13,6 +14,9 @@ QFont face_font(Face face);
 /// How tall the letters of the body are, in logical pixels; the other faces follow. Fonts that were made keep theirs.
 void set_text_size(int pixels);
 int text_size();
+
+/// The letters and signs that a canvas is sure to show; others are drawn when they are first seen.
+const std::u32string& usual_letters();
 
 /// Glyph pictures drawn by Qt, so that canvases show the same font, hinting and fallbacks as the widgets beside them.
 /// One store a scale factor, shared by all canvases.
@@ -33,8 +37,8 @@ class Glyphs {
 
  private:
   double dpr_;
-  QFont fonts_[5];
-  float ascent_[5], descent_[5];
+  QFont fonts_[kFaces];
+  float ascent_[kFaces], descent_[kFaces];
   std::map<std::pair<int, char32_t>, Glyph> glyphs_;
 };
 

@@ -30,6 +30,8 @@ MemoryGl::~MemoryGl() {
   if (into_ && context_->make_current()) into_.reset();
 }
 
+bool MemoryGl::make_current() { return context_->make_current(); }
+
 bool MemoryGl::begin(QSize pixels) {
   if (!context_->make_current()) return false;
   if (!into_ || into_->size() != pixels) into_ = std::make_unique<QOpenGLFramebufferObject>(pixels);

@@ -21,6 +21,8 @@ class MemoryGl {
   ~MemoryGl();
   MemoryGl(const MemoryGl&) = delete;
 
+  /// False: there is no OpenGL.
+  bool make_current();
   /// Makes the context current, and what is drawn from now on go into a picture of that size. False: there is no
   /// OpenGL.
   bool begin(QSize pixels);

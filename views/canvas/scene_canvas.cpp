@@ -1,8 +1,5 @@
 #include "views/canvas/scene_canvas.h"
 
-#include <imgui.h>
-#include <imgui_impl_opengl3.h>
-
 #include <QAccessible>
 #include <QAccessibleWidget>
 #include <QHelpEvent>
@@ -21,17 +18,6 @@
 namespace tenon::views {
 
 namespace {
-/// ImGui's current context is one global: every piece of work sets its own and puts the other back.
-class UseContext {
- public:
-  explicit UseContext(ImGuiContext* c) : saved_(ImGui::GetCurrentContext()) { ImGui::SetCurrentContext(c); }
-  ~UseContext() { ImGui::SetCurrentContext(saved_); }
-  UseContext(const UseContext&) = delete;
-
- private:
-  ImGuiContext* saved_;
-};
-
 Mods mods_of(Qt::KeyboardModifiers m) {
   return {m.testFlag(Qt::ShiftModifier), m.testFlag(Qt::ControlModifier), m.testFlag(Qt::AltModifier)};
 }
@@ -78,10 +64,10 @@ class SceneCanvas::Screen : public QOpenGLWidget {
     disconnect(gone_);
     gone_ = connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, [this] {
       makeCurrent();
-      of_.shut_down();
+      of_.renderer_->shut_down();
       doneCurrent();
     });
-    of_.start_up();
+    of_.renderer_->start_up();
   }
   void paintGL() override { of_.draw(); }
 
@@ -96,16 +82,13 @@ SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent, Drawn drawn) : QWi
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setAttribute(Qt::WA_OpaquePaintEvent);
-  if (drawn == Drawn::on_screen)
+  if (drawn == Drawn::on_screen) {
+    renderer_ = std::make_shared<SceneRenderer>();
     screen_ = new Screen(this);
-  else
+  } else {
+    renderer_ = SceneRenderer::in_memory();
     memory_ = std::make_unique<MemoryGl>();
-  ImGuiContext* before = ImGui::GetCurrentContext();  // the first context made would stay the current one
-  imgui_ = ImGui::CreateContext();
-  ImGui::SetCurrentContext(imgui_);
-  ImGui::GetIO().IniFilename = nullptr;
-  ImGui::GetIO().LogFilename = nullptr;
-  ImGui::SetCurrentContext(before);
+  }
   model_.on_change = [this] { refresh(); };
   measure_text_with([](const std::string& text, Face face) {
     auto glyphs = Glyphs::at_scale(1);
@@ -117,18 +100,12 @@ SceneCanvas::SceneCanvas(CanvasModel& model, QWidget* parent, Drawn drawn) : QWi
 
 SceneCanvas::~SceneCanvas() {
   model_.on_change = nullptr;
-  if (ready_ && screen_) {
+  if (screen_ && renderer_->started()) {
     screen_->makeCurrent();
-    shut_down();
+    renderer_->shut_down();
     screen_->doneCurrent();
-  } else if (ready_ && memory_->begin(picture_.size())) {
-    shut_down();
   }
   delete screen_;
-  // Never leave a context current that is gone: ImGui counts its allocations in the current one.
-  ImGuiContext* other = ImGui::GetCurrentContext();
-  ImGui::DestroyContext(imgui_);
-  ImGui::SetCurrentContext(other == imgui_ ? nullptr : other);
 }
 
 void SceneCanvas::set_theme(ThemeName theme) {
@@ -152,9 +129,9 @@ void SceneCanvas::paintEvent(QPaintEvent*) {
   if (screen_) return;
   const double dpr = devicePixelRatioF();
   const QSize pixels = (QSizeF(size()) * dpr).toSize();
-  const bool stale = dirty_ || picture_.size() != pixels || painter_.needs_atlas(Glyphs::at_scale(dpr));
+  const bool stale = dirty_ || picture_.size() != pixels || drawn_with_ != Glyphs::at_scale(dpr);
   if (stale && memory_->begin(pixels)) {
-    if (!ready_) start_up();
+    renderer_->start_up();
     draw();
     memory_->take(picture_);
     picture_.setDevicePixelRatio(dpr);
@@ -168,59 +145,22 @@ void SceneCanvas::resizeEvent(QResizeEvent* e) {
 }
 
 /// With the context of the drawing current.
-void SceneCanvas::start_up() {
-  UseContext use(imgui_);
-  ImGui_ImplOpenGL3_Init("#version 330");
-  ready_ = true;
-  atlas_dpr_ = 0;
-}
-
-void SceneCanvas::shut_down() {
-  if (!ready_) return;
-  UseContext use(imgui_);
-  ImGui_ImplOpenGL3_Shutdown();
-  ready_ = false;
-}
-
 void SceneCanvas::draw() {
-  if (!ready_) return;
+  if (!renderer_->started()) return;
   dirty_ = false;
   ++frames_;
-  UseContext use(imgui_);
-  ImGuiIO& io = ImGui::GetIO();
-  double dpr = devicePixelRatioF();
-  if (const auto glyphs = Glyphs::at_scale(dpr); atlas_dpr_ != dpr || painter_.needs_atlas(glyphs)) {
-    ImGui_ImplOpenGL3_DestroyFontsTexture();
-    painter_.build_atlas(glyphs);
-    ImGui_ImplOpenGL3_CreateFontsTexture();
-    atlas_dpr_ = dpr;
-  }
-  io.DisplaySize = {static_cast<float>(width()), static_cast<float>(height())};
-  io.DisplayFramebufferScale = {static_cast<float>(dpr), static_cast<float>(dpr)};
-  io.DeltaTime = 1.f / 60;
-  Rgb back = color(Ink::panel, theme_);
-  QOpenGLFunctions* gl = QOpenGLContext::currentContext()->functions();
-  gl->glClearColor(back.r / 255.f, back.g / 255.f, back.b / 255.f, 1);
-  gl->glClear(GL_COLOR_BUFFER_BIT);
-  try {  // before ImGui's frame, which has to be ended
+  const double dpr = devicePixelRatioF();
+  try {
     model_.frame({static_cast<float>(width()), static_cast<float>(height())});
     faulty_ = false;
   } catch (...) {
     if (!on_fault) throw;
     if (!std::exchange(faulty_, true)) on_fault();
   }
-  ImGui_ImplOpenGL3_NewFrame();
-  ImGui::NewFrame();
-  ImDrawList* list = ImGui::GetBackgroundDrawList();
-  painter_.paint(list, model_.last(), theme_);
-  if (keyboard_focus_) {
-    Rgb a = color(Ink::accent, theme_);
-    list->AddRect({0.5f, 0.5f}, {width() - 0.5f, height() - 0.5f}, IM_COL32(a.r, a.g, a.b, 255), 0, 0, 1);
-  }
-  ImGui::Render();
-  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  drawn_with_ = Glyphs::at_scale(dpr);
+  const bool complete = renderer_->draw(model_.last(), size(), dpr, theme_, keyboard_focus_);
   if (QAccessible::isActive()) tell_readers();
-  if (painter_.needs_atlas(Glyphs::at_scale(dpr))) refresh();  // a letter was seen for the first time
+  if (!complete) refresh();
 }
 
 /// Only news: a reader says every one of these aloud.

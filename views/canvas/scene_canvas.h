@@ -6,10 +6,8 @@
 #include <string>
 
 #include "views/canvas/memory_gl.h"
-#include "views/canvas/scene_painter.h"
+#include "views/canvas/scene_renderer.h"
 #include "views/shared/canvas_model.h"
-
-struct ImGuiContext;
 
 namespace tenon::views {
 
@@ -59,8 +57,6 @@ class SceneCanvas : public QWidget {
 
  private:
   class Screen;
-  void start_up();
-  void shut_down();
   void draw();
   void tell_readers();
   void hand_on(PointerEvent::Type type, QMouseEvent* e);
@@ -68,14 +64,13 @@ class SceneCanvas : public QWidget {
   void bring_into_sight();
 
   CanvasModel& model_;
-  ScenePainter painter_;
-  ImGuiContext* imgui_ = nullptr;
+  std::shared_ptr<SceneRenderer> renderer_;
   Screen* screen_ = nullptr;          ///< drawn on the screen: what lies over all of this
   std::unique_ptr<MemoryGl> memory_;  ///< drawn in memory
   QImage picture_;                    ///< what memory_ drew last
+  std::shared_ptr<Glyphs> drawn_with_;
   ThemeName theme_ = ThemeName::dark;
-  bool ready_ = false, dirty_ = true, keyboard_focus_ = false, faulty_ = false;
-  double atlas_dpr_ = 0;
+  bool dirty_ = true, keyboard_focus_ = false, faulty_ = false;
   std::string told_;  ///< to screen readers, last
   int64_t frames_ = 0;
 };

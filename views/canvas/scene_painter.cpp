@@ -29,8 +29,6 @@ void plain_outline(ImDrawList* list, ImVec2 a, ImVec2 b, ImU32 ink, float width)
   list->AddRectFilled({a.x, a.y + w}, {a.x + w, b.y - w}, ink);
   list->AddRectFilled({b.x - w, a.y + w}, {b.x, b.y - w}, ink);
 }
-constexpr int kFaces = 5;
-const char32_t kAlways[] = U"…·×→←↑↓−–—µ∞≥≤≈Δ√²³▸▾●○■✓⚠σ";
 }  // namespace
 
 std::u32string letters(const std::string& s) {
@@ -58,8 +56,7 @@ void ScenePainter::build_atlas(std::shared_ptr<Glyphs> glyphs) {
   if (glyphs != glyphs_) packed_.clear();
   glyphs_ = std::move(glyphs);
   for (int f = 0; f < kFaces; ++f) {
-    for (char32_t c = 0x20; c < 0x7F; ++c) packed_.try_emplace({f, c});
-    for (const char32_t* c = kAlways; *c; ++c) packed_.try_emplace({f, *c});
+    for (char32_t c : usual_letters()) packed_.try_emplace({f, c});
   }
   std::vector<std::pair<int, std::pair<int, char32_t>>> rects;
   for (auto& [key, p] : packed_) {

@@ -16,6 +16,8 @@ class ScenePainter {
  public:
   /// Packs the glyphs into the atlas of the current ImGui context; call again when needs_atlas().
   void build_atlas(std::shared_ptr<Glyphs> glyphs);
+  /// The atlas of before is gone.
+  void forget_atlas() { missing_ = true; }
   /// A glyph is missing, or others are wanted now.
   bool needs_atlas(const std::shared_ptr<Glyphs>& glyphs) const { return missing_ || glyphs != glyphs_; }
   void paint(ImDrawList* list, const Scene& scene, ThemeName theme);

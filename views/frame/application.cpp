@@ -1,8 +1,11 @@
 #include "views/frame/application.h"
 
+#include <QAction>
 #include <QEvent>
 #include <QFile>
+#include <QKeyEvent>
 #include <QLibraryInfo>
+#include <QLineEdit>
 #include <QLocale>
 #include <QMetaEnum>
 #include <QPlainTextEdit>
@@ -75,8 +78,31 @@ static QWidget* text_of(QObject* receiver) {
   return nullptr;
 }
 
+// Note [Keys of a field, keys of a command]
+// Qt's text fields take letters with Ctrl that editors of long ago moved by (on X11 Ctrl+E is "to the end of the line",
+// Ctrl+K deletes to there), and a command with these keys would do nothing wherever the cursor stands in a field. A
+// field keeps what everybody knows of fields: the clipboard, undo, and all of it selected. Every other letter with Ctrl
+// is the command's that says so in its menu.
+static bool is_of_command(QObject* receiver, const QKeyEvent& e) {
+  auto* field = qobject_cast<QWidget*>(receiver);
+  if (!qobject_cast<QLineEdit*>(field) && !text_of(receiver)) return false;
+  if (!e.modifiers().testFlag(Qt::ControlModifier) || e.key() < Qt::Key_A || e.key() > Qt::Key_Z) return false;
+  for (const auto known : {QKeySequence::Copy, QKeySequence::Cut, QKeySequence::Paste, QKeySequence::Undo,
+                           QKeySequence::Redo, QKeySequence::SelectAll})
+    if (e.matches(known)) return false;
+  const QKeySequence keys(e.keyCombination());
+  for (QWidget* w = field; w; w = w->parentWidget())
+    for (const QAction* a : w->actions())
+      if (a->isEnabled() && a->shortcuts().contains(keys)) return true;
+  return false;
+}
+
 bool Application::notify(QObject* receiver, QEvent* event) {
   const QEvent::Type type = event->type();
+  if (type == QEvent::ShortcutOverride && is_of_command(receiver, *static_cast<QKeyEvent*>(event))) {
+    event->ignore();
+    return true;
+  }
   if (type != QEvent::Timer && type != QEvent::MouseMove) return pass(receiver, event);
   QWidget* text = text_of(receiver);
   if (!text) return pass(receiver, event);

@@ -23,6 +23,7 @@ struct Box {
 
 enum class Align : uint8_t { left, center, right };
 enum class Face : uint8_t { body, small, title, mono, mono_small };
+inline constexpr int kFaces = 5;
 enum class Cursor : uint8_t { arrow, hand, cross, move, resize_h, grab };
 
 /// What lies under a point: a meaning the model gave it and a number of its own.

@@ -176,12 +176,14 @@ void MainWindow::set_layout(const QString& name) {
   for (const NamedLayout& l : named_layouts())
     if (name == l.name) {
       layout_ = name;
+      hid_below_ = false;
       arrange(this, docks_, l);
     }
   for (QToolButton* b : layout_buttons_) b->setChecked(b->objectName() == "layout." + layout_);
 }
 
-/// Below the view of the first file comes one that shows a side of it, too.
+/// Below the view of the first file comes one that shows a side of it, too. Where there is none the file has the room:
+/// what would lie there is of a project.
 void MainWindow::front_below() {
   if (!fronts_below_ || bench_.documents().empty()) return;
   fronts_below_ = false;
@@ -193,6 +195,8 @@ void MainWindow::front_below() {
       const ViewDef& def = view_defs().at(id.toStdString());
       if (stands_in(def, l) && def.shows && def.shows(file, bench_)) return docks_[id]->raise();
     }
+    for (const QString& id : views_at(Spot::below, l)) docks_[id]->hide();
+    hid_below_ = true;
   }
 }
 
@@ -210,11 +214,12 @@ void MainWindow::showEvent(QShowEvent* e) {
   QTimer::singleShot(0, this, [this] {
     if (!keep_layout_) set_layout(layout_);
   });
+  warm_up_.begin();
 }
 
 void MainWindow::restore_window() {
   if (!bench_.has_project()) return;
-  if (layout_ == std::exchange(file_layout_, {}) && layout_ != before_file_) set_layout(before_file_);
+  if (layout_ == std::exchange(file_layout_, {}) && (layout_ != before_file_ || hid_below_)) set_layout(before_file_);
   const nlohmann::json& kept = bench_.window_state();
   bench_.training_model.set_state(kept.is_object() ? kept.value("curves", kept)
                                                    : kept);  // "smoothing" once stood alone
@@ -291,7 +296,7 @@ void MainWindow::dropEvent(QDropEvent* e) {
 }
 
 bool MainWindow::idle() const {
-  if (!bench_.idle() || step_timer_.isActive()) return false;
+  if (!bench_.idle() || step_timer_.isActive() || warm_up_.under_way()) return false;
   for (Dock* d : docks_)
     if (!d->view()->idle()) return false;
   return true;

@@ -5,6 +5,7 @@
 #include <QSlider>
 #include <QTimer>
 
+#include "views/canvas/warm_up.h"
 #include "views/frame/commands.h"
 #include "views/frame/picker.h"
 #include "views/shell/dock_layout.h"
@@ -150,6 +151,7 @@ class MainWindow : public QMainWindow {
   /// The one that a file was looked at in while nothing else was open, and the one before it, for the project to come.
   QString file_layout_, before_file_;
   bool fronts_below_ = false;
+  bool hid_below_ = false;  ///< nothing there shows a side of the file
   bool shown_once_ = false, keep_layout_ = false, remembers_ = false;
   bool start_aside_ = false;  ///< the person wants to see the views, though nothing is open
 
@@ -157,6 +159,7 @@ class MainWindow : public QMainWindow {
   QSlider* slider_;
   QLabel* step_label_;
   QTimer step_timer_;
+  WarmUp warm_up_{*this};
   QList<QToolButton*> tools_, layout_buttons_;
   QList<QAction*> spare_words_;  ///< of the bar, which a small screen does without
   QToolBar* banner_;

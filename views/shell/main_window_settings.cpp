@@ -126,16 +126,15 @@ void MainWindow::empty_cache(const std::function<void()>& then) {
 /// Widgets take their font when they are made: those that have one of the faces get the same face in its new size.
 void MainWindow::set_text_size(int pixels) {
   if (pixels == text_size()) return;
-  constexpr std::array kFaces = {Face::body, Face::small, Face::title, Face::mono, Face::mono_small};
-  std::array<QFont, kFaces.size()> before;
-  for (size_t i = 0; i < kFaces.size(); ++i) before[i] = face_font(kFaces[i]);
+  std::array<QFont, kFaces> before;
+  for (int i = 0; i < kFaces; ++i) before[i] = face_font(static_cast<Face>(i));
   QList<std::pair<QPointer<QWidget>, Face>> own;
   for (QWidget* w : qApp->allWidgets()) {
     if (!w->testAttribute(Qt::WA_SetFont)) continue;
-    for (size_t i = 0; i < kFaces.size(); ++i)
+    for (int i = 0; i < kFaces; ++i)
       if (w->font().family() == before[i].family() && w->font().pixelSize() == before[i].pixelSize() &&
           w->font().weight() == before[i].weight()) {
-        own << std::pair(QPointer<QWidget>(w), kFaces[i]);
+        own << std::pair(QPointer<QWidget>(w), static_cast<Face>(i));
         break;
       }
   }

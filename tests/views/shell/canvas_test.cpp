@@ -107,6 +107,58 @@ TEST_F(Canvas, drawn_in_memory_is_the_picture_that_the_screen_has) {
   EXPECT_GT(colours.size(), 50u);
 }
 
+/// Each letter is drawn where it is first seen, whichever of the canvases shows it, and both have the size of the
+/// letters that holds.
+TEST_F(Canvas, two_in_memory_share_their_letters) {
+  class Word : public CanvasModel {
+   public:
+    explicit Word(std::string w) : word(std::move(w)) {}
+    std::string word;
+
+   protected:
+    void draw(Scene& scene) override { scene.text({4, 4, 150, 30}, word, Ink::text, Face::title); }
+  };
+  Word latin("loss"), greek("λΛ");
+  SceneCanvas first(latin, nullptr, SceneCanvas::Drawn::in_memory),
+      second(greek, nullptr, SceneCanvas::Drawn::in_memory);
+  for (SceneCanvas* c : {&first, &second}) {
+    c->resize(160, 40);
+    c->show();
+  }
+  const auto settled = [&] { return first.frames() && second.frames() && first.idle() && second.idle(); };
+  until(settled);
+  const auto inked = [](SceneCanvas& c) {
+    const QImage picture = c.grab().toImage();
+    int n = 0;
+    for (int y = 0; y < picture.height(); ++y)
+      for (int x = 0; x < picture.width(); ++x) n += picture.pixel(x, y) != picture.pixel(0, 0);
+    return n;
+  };
+  const int before[] = {inked(first), inked(second)};
+  EXPECT_GT(before[0], 50);
+  EXPECT_GT(before[1], 50);
+  latin.word = "λΛ";  // drawn for the other one
+  first.refresh();
+  until(settled);
+  EXPECT_EQ(inked(first), before[1]);
+  set_text_size(text_size() + 4);
+  for (SceneCanvas* c : {&first, &second}) c->repaint();
+  until(settled);
+  EXPECT_GT(inked(first), before[1]);
+  EXPECT_EQ(inked(first), inked(second));
+  set_text_size(text_size() - 4);
+}
+
+TEST_F(Canvas, what_the_first_picture_costs_is_done_before_there_is_one) {
+  make_window();
+  settle();
+  for (const ViewDef& def : view_defs())
+    if (SceneCanvas* c = window_->view(def.id)->canvas()) {
+      EXPECT_EQ(c->frames(), 0) << def.id;
+    }
+  EXPECT_EQ(SceneRenderer::in_memory()->started(), MemoryGl::is_software());
+}
+
 /// By keyboard alone, and with eyes closed: every view that has a canvas, over a step in which something went wrong.
 TEST_F(Canvas, every_one_is_reached_moved_through_and_read_by_keys) {
   open_spirals();

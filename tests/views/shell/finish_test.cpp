@@ -121,6 +121,30 @@ TEST_F(Finish, a_model_is_exported_and_compared) {
   EXPECT_FALSE(std::filesystem::exists(dir_.filePath("m.txt").toStdString()));
 }
 
+/// Note [Keys of a field, keys of a command].
+TEST_F(Finish, the_keys_of_a_command_are_its_own_within_a_field_too) {
+  ASSERT_TRUE(window_->show_view("runs"));
+  auto* field = part<QLineEdit>("runs.filter");
+  field->setFocus();
+  QTest::keyClicks(field, "loss");
+  key(field, Qt::Key_Home);
+  key(field, Qt::Key_E, Qt::ControlModifier);
+  EXPECT_TRUE(window_->picker()->isVisible()) << "Export asks which state";
+  EXPECT_EQ(field->cursorPosition(), 0);
+  key(QApplication::focusWidget(), Qt::Key_Escape);
+  settle();
+  // What is known of fields everywhere stays theirs.
+  field->setFocus();
+  const QString undo = window_->commands().find("edit.undo")->text();
+  key(field, Qt::Key_A, Qt::ControlModifier);
+  EXPECT_EQ(field->selectedText(), "loss");
+  key(field, Qt::Key_Delete);
+  EXPECT_EQ(field->text(), "");
+  key(field, Qt::Key_Z, Qt::ControlModifier);
+  EXPECT_EQ(field->text(), "loss");
+  EXPECT_EQ(window_->commands().find("edit.undo")->text(), undo) << "no command was undone";
+}
+
 TEST_F(Finish, channels_are_taken_out_into_a_smaller_project) {
   const QString small = dir_.filePath("small.tenon");
   ASSERT_TRUE(window_->commands().run("run.prune"));

@@ -167,6 +167,24 @@ TEST_F(ModelFiles, dropped_searched_folded_and_looked_at) {
   EXPECT_EQ(QApplication::clipboard()->text(), "layers.7.conv.weight");
 }
 
+TEST_F(ModelFiles, alone_it_has_the_room_of_what_only_a_project_fills) {
+  make_window();
+  View *file = window_->view("model_file"), *training = window_->view("training");
+  bench_->open(file_name_);
+  settle();
+  EXPECT_TRUE(training->visibleRegion().isEmpty());
+  EXPECT_GT(file->height(), window_->height() * 3 / 4);
+  // What is asked for comes to its place all the same.
+  ASSERT_TRUE(window_->show_view("jobs"));
+  settle();
+  EXPECT_FALSE(window_->view("jobs")->visibleRegion().isEmpty());
+  EXPECT_LT(file->height(), window_->height() * 3 / 4);
+  EXPECT_TRUE(training->visibleRegion().isEmpty());
+  // A project that comes to it is looked at as projects are.
+  open_spirals();
+  EXPECT_FALSE(training->visibleRegion().isEmpty());
+}
+
 TEST_F(ModelFiles, the_graph_is_a_page_that_unfolds) {
   make_window();
   drop({file_name_});
