@@ -17,8 +17,8 @@ namespace tenon::formats {
 //                 and DequantizeLinear round nodes that stay what they are (QDQ): a runtime that knows integer kernels
 //                 fuses them, any other runs them in f32 with the same result but for rounding. A sum, a Concat or an
 //                 average between quantized nodes has them round it, too.
-//   int8_dynamic  A batch's own range is the grid (DynamicQuantizeLinear), products are MatMulInteger and ConvInteger of
-//                 u8 with u8: the only kind that ONNX Runtime computes exactly on every processor.
+//   int8_dynamic  A batch's own range is the grid (DynamicQuantizeLinear), products are MatMulInteger and ConvInteger
+//                 of u8 with u8: the only kind that ONNX Runtime computes exactly on every processor.
 //   int8_weights  Weights alone, i8, a grid a channel.
 //   int4_weights  Weights alone, UINT4, a grid a group of elements; opset 21. Tables, which are looked up and not
 //                 multiplied, are i8 as in int8_weights: they are the most sensitive, and seldom the most of a model.
