@@ -85,10 +85,11 @@ void RunDriver::Impl::train() {
     const StepResult r = session->step();
     after_step(r);
     if (!r.finite && !r.applied && r.overflow.empty())
-      throw Error(fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
-                              std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
-                  fmt::format("`tenon nan {} {}` finds where it came from; or lower the learning rate.",
-                              project->path(), info.name));
+      throw Error(
+          fmt::format("step {}: {} is not finite; the weights are those of step {}", r.step,
+                      std::isfinite(r.loss) ? "a gradient" : "the loss", r.step - 1),
+          fmt::format("The NaN doctor, or `tenon nan {} {}`, finds where it came from; or lower the learning rate.",
+                      project->path(), info.name));
     if (session->evaluation_due()) evaluate();
     // What was changed here before the run went back: it happens again.
     if (const RecipeChange* c = info.change_after(r.step)) change_recipe(Recipe::from_json(c->recipe), true);

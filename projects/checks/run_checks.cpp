@@ -18,8 +18,8 @@ std::vector<Complaint> not_finite(Checked& c) {
       if (!std::isfinite(p.value))
         return {{name,
                  fmt::format("{} is {} at step {}", name, p.value, p.step),
-                 fmt::format("tenon nan {} {} says which op, element and sample it came from", c.project().path(),
-                             c.run()->name),
+                 fmt::format("the NaN doctor, or `tenon nan {} {}`, says which op, element and sample it came from",
+                             c.project().path(), c.run()->name),
                  {},
                  p.step}};
   return {};
@@ -167,7 +167,8 @@ std::vector<Complaint> memory_grows(Checked& c) {
       return {{"memory",
                fmt::format("from step {} on every step keeps {} more than the one before", h.step,
                            tracing::bytes_text(h.value)),
-               fmt::format("tenon memory leaks {} {} names who holds it", c.project().path(), c.run()->name),
+               fmt::format("the view Leaks, or `tenon memory leaks {} {}`, names who holds it", c.project().path(),
+                           c.run()->name),
                {},
                h.step}};
   return {};

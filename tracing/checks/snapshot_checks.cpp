@@ -57,13 +57,14 @@ std::vector<Complaint> fragmentation(const CheckedSnapshot& c) {
   std::vector<Complaint> all;
   for (const auto& [device, d] : devices)
     if (device != snapshot::kHost && d.split >= kLeast && share(d.split, d.reserved) >= kShare)
-      all.push_back({device_text(device),
-                     fmt::format("{} of {} reserved ({}) lie free between blocks that are in use, the largest piece "
-                                 "has {}",
-                                 bytes_text(d.split), bytes_text(d.reserved), share_text(share(d.split, d.reserved)),
-                                 bytes_text(d.largest)),
-                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; `tenon memory what-if` tries settings on this "
-                     "recording"});
+      all.push_back(
+          {device_text(device),
+           fmt::format("{} of {} reserved ({}) lie free between blocks that are in use, the largest piece "
+                       "has {}",
+                       bytes_text(d.split), bytes_text(d.reserved), share_text(share(d.split, d.reserved)),
+                       bytes_text(d.largest)),
+           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; the page what-if of Findings, or `tenon memory what-if`, "
+           "tries settings on this recording"});
   return all;
 }
 
@@ -83,8 +84,8 @@ std::vector<Complaint> idle_cache(const CheckedSnapshot& c) {
                      fmt::format("{} of {} reserved are segments in which nothing is in use: something before needed "
                                  "far more",
                                  bytes_text(d.second), bytes_text(d.first)),
-                     "find the peak (`tenon memory peak`) and lower it; torch.cuda.empty_cache() once behind it gives "
-                     "the rest to other processes"});
+                     "find the peak (the page peak of Findings, or `tenon memory peak`) and lower it; "
+                     "torch.cuda.empty_cache() once behind it gives the rest to other processes"});
   return all;
 }
 
@@ -106,7 +107,7 @@ std::vector<Complaint> out_of_memory(const CheckedSnapshot& c) {
                      fmt::format("{} out of memory, the last where {} were asked for and the driver had {}",
                                  count == 1 ? std::string("once") : count_text(count) + " times", bytes_text(wanted),
                                  bytes_text(free)),
-                     "`tenon memory oom` tells what stood in the way",
+                     "the page oom of Findings, or `tenon memory oom`, tells what stood in the way",
                      {},
                      -1,
                      site.empty() ? Sight{} : Sight::at(site)});
