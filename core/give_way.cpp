@@ -30,6 +30,7 @@ struct SchedulingAttributes {
 /// wants less, as a window and the server that draws it do, is let in at once when it wakes. Otherwise it waits for a
 /// turn to end: up to nine milliseconds for each of the dozen answers of the server that a new picture takes.
 void run_in_long_turns(int nice) {
+  if (sched_getscheduler(0) != SCHED_OTHER) return;  // somebody has chosen another order
   SchedulingAttributes wanted;
   wanted.nice = nice;
   wanted.runtime = 50'000'000;
