@@ -3,6 +3,7 @@
 #include <QObject>
 #include <QTimer>
 #include <functional>
+#include <future>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -151,6 +152,7 @@ class Workbench : public Bench {
     projects::RunStatus status;
     std::vector<projects::MetricRow> rows;  ///< all that it has recorded since it was begun or gone on with
   };
+  std::shared_future<void> arranged_for(Document::Kind kind);
   void read(const QString& path, Document::Kind kind);
   void was_read(const QString& path, Document document);
   // What is seen of a file while it is read: Note [Beginnings].

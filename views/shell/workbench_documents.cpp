@@ -1,6 +1,7 @@
 // What is opened beside the project: read, seen while it is read, shown, closed.
 #include <QFileInfo>
 #include <algorithm>
+#include <chrono>
 
 #include "core/give_way.h"
 #include "tracing/snapshot/snapshot.h"
@@ -17,8 +18,18 @@
 
 namespace tenon::views {
 
+/// The first file has the layout of its kind, for which a window arranges and draws everything anew: until that is seen
+/// nobody else is to keep the processor busy. Not valid: nothing is arranged.
+std::shared_future<void> Workbench::arranged_for(Document::Kind kind) {
+  if (has_project() || !documents_.empty() || jobs.has_any(kReading)) return {};
+  emit first_read(kind);
+  const auto seen = std::make_shared<std::promise<void>>();
+  QTimer::singleShot(0, this, [seen] { seen->set_value(); });  // when all that was posted is done, the drawing too
+  return seen->get_future().share();
+}
+
 void Workbench::read(const QString& path, Document::Kind kind) {
-  if (!has_project() && documents_.empty() && !jobs.has_any(kReading)) emit first_read(kind);
+  const std::shared_future<void> seen = arranged_for(kind);
   const QString title = QFileInfo(path).fileName();
   const int id = next_document_++;  // documents stand in the order in which they were asked for
   // Before the whole, which keeps its worker for seconds.
@@ -27,7 +38,9 @@ void Workbench::read(const QString& path, Document::Kind kind) {
     show_beginning(path, kind, id, kFirstBeginning);
   jobs.start(
       kReading + path, tr("Read %1").arg(title),
-      [path, kind](const Jobs::Report& report, const std::atomic<bool>&) {
+      [path, kind, seen](const Jobs::Report& report, const std::atomic<bool>&) {
+        constexpr std::chrono::milliseconds kLongest(300);
+        if (seen.valid()) seen.wait_for(kLongest);
         const auto progress = [&report](uint64_t done, uint64_t total) {
           return report(static_cast<int64_t>(done), static_cast<int64_t>(total));
         };
