@@ -14,12 +14,12 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 # Every build but the released one stops at an index past the end, an empty container's front, a null smart pointer.
 add_compile_definitions($<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
-# gcc 12 warns of overlaps inside std::string's operator+ that cannot be (its bug 105651): -Wno-restrict.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc looks for memory that it could use again from 128 MiB on, again and again: from here on it takes a tenth less
   # time, and a file takes up to 150 MiB more.
   add_compile_options("SHELL:--param ggc-min-expand=200" "SHELL:--param ggc-min-heapsize=600000")
 endif()
+# gcc 12 warns of overlaps inside std::string's operator+ that cannot be (its bug 105651): -Wno-restrict.
 add_compile_options(-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
 # Objects go into libtenon and into test programs alike. What is thread-local is reached as from a program, at a fixed
 # place: the library is there from the start, it is never loaded later by something that was not linked with it.

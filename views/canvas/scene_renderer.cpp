@@ -31,9 +31,10 @@ struct InMemory {
   MemoryGl gl;
   SceneRenderer renderer;
 };
+/// Freed with the application and never after it: where the program ends without, there is no OpenGL to free it in.
 std::shared_ptr<InMemory>& kept() {
-  static std::shared_ptr<InMemory> it;
-  return it;
+  static auto* const it = new std::shared_ptr<InMemory>;
+  return *it;
 }
 }  // namespace
 

@@ -24,7 +24,7 @@ void WarmUp::go_on() {
   }
 }
 
-/// With every kind of primitive, whatever the driver makes code for.
+/// Whatever a scene has is drawn by the one program of ImGui: letters and a rectangle have the driver make all of it.
 void WarmUp::draw_one() {
   MemoryGl gl;
   constexpr int kSide = 64;
