@@ -67,6 +67,64 @@ TEST_F(DockLayout, ALayoutMayChangeInTheMiddleOfADrag) {
   EXPECT_FALSE(window_->view("builder")->visibleRegion().isEmpty());
 }
 
+/// Found by the monkey: the mouse rests on a separator of one layout and moves in the next.
+TEST_F(DockLayout, ALayoutMayChangeUnderAMouseThatRestsOnASeparator) {
+  for (const char* then : {"layout.train", "layout.debug", "layout.profile", "layout.build"}) {
+    window_->commands().run("layout.build");
+    settle();
+    // A separator deeper in than any that the named layouts have.
+    QList<QDockWidget*> docks;
+    for (const char* id : {"dock.project", "dock.builder", "dock.training", "dock.log"})
+      docks << window_->findChild<QDockWidget*>(id);
+    for (Dock* d : window_->findChildren<Dock*>()) window_->removeDockWidget(d);
+    window_->addDockWidget(Qt::LeftDockWidgetArea, docks[0]);
+    window_->splitDockWidget(docks[0], docks[1], Qt::Horizontal);
+    window_->splitDockWidget(docks[1], docks[2], Qt::Vertical);
+    window_->splitDockWidget(docks[2], docks[3], Qt::Horizontal);
+    for (QDockWidget* d : docks) d->show();
+    settle();
+    QDockWidget *below = docks[2], *beside = docks[3];
+    const QPoint from((below->geometry().right() + beside->geometry().left()) / 2, below->geometry().center().y());
+    mouse(QEvent::MouseMove, from + QPoint(90, 30), Qt::NoButton, Qt::NoButton);
+    mouse(QEvent::MouseMove, from, Qt::NoButton, Qt::NoButton);
+    ASSERT_EQ(window_->cursor().shape(), Qt::SplitHCursor);
+    window_->commands().run(then);
+    EXPECT_EQ(window_->cursor().shape(), Qt::ArrowCursor);
+    settle();
+    for (int i = 0; i < 6; ++i) mouse(QEvent::MouseMove, from + QPoint(40 * i, 25 * i), Qt::NoButton, Qt::NoButton);
+  }
+}
+
+/// What is dragged over the window's separators by another hold is not taken for a separator's move.
+TEST_F(DockLayout, ADockDraggedOverSeparatorsFindsNone) {
+  window_->commands().run("layout.build");
+  settle();
+  QWidget* project = window_->view("project")->parentWidget();
+  const QPoint title = project->mapTo(window_.get(), QPoint(40, 12));
+  const int edge = project->geometry().right() + 1;
+  mouse(QEvent::MouseMove, title, Qt::NoButton, Qt::NoButton);
+  mouse(QEvent::MouseButtonPress, title, Qt::LeftButton, Qt::LeftButton);
+  for (int x = title.x(); x <= edge + 60; ++x) {
+    mouse(QEvent::MouseMove, QPoint(x, 300 + x % 5), Qt::LeftButton, Qt::NoButton);
+    ASSERT_EQ(window_->cursor().shape(), Qt::ArrowCursor) << x;
+  }
+  mouse(QEvent::MouseButtonRelease, QPoint(edge + 60, 300), Qt::NoButton, Qt::LeftButton);
+  settle();
+  window_->commands().run("layout.build");
+  settle();
+  // The separator itself is still one.
+  const QPoint separator(project->geometry().right() + 1, project->geometry().center().y());
+  const int before = project->width();
+  mouse(QEvent::MouseMove, separator, Qt::NoButton, Qt::NoButton);
+  EXPECT_EQ(window_->cursor().shape(), Qt::SplitHCursor);
+  mouse(QEvent::MouseButtonPress, separator, Qt::LeftButton, Qt::LeftButton);
+  for (int i = 1; i <= 5; ++i) mouse(QEvent::MouseMove, separator + QPoint(12 * i, 0), Qt::LeftButton, Qt::NoButton);
+  settle();
+  mouse(QEvent::MouseButtonRelease, separator + QPoint(60, 0), Qt::NoButton, Qt::LeftButton);
+  settle();
+  EXPECT_GT(project->width(), before + 30);
+}
+
 /// Found by the monkey: Note [A held tab].
 TEST_F(DockLayout, ATabHeldWhileItsBarGoesIsLetGo) {
   auto widest = [this] {
