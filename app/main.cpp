@@ -78,7 +78,11 @@ int window(int argc, char** argv, const std::vector<std::string>& words) {
 }
 
 int run(int argc, char** argv) {
-  const std::vector<std::string> words = load_plugins({argv + 1, argv + argc});
+  std::vector<std::string> words = load_plugins({argv + 1, argv + argc});
+  if (words.size() > 1 && words[0] == "help") {  // help COMMAND is COMMAND --help
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h" || words[0] == "help")) {
     print(general_help());
     return 0;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "core/backend.h"
 #include "core/dry_device.h"
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "core/pool_block.h"
 #include "core/state.h"
 
@@ -144,9 +146,23 @@ thread_local size_t t_allocation_limit = SIZE_MAX;
       fmt::format("a tensor of {} bytes was asked for; at most {} are allowed here", bytes, t_allocation_limit));
 }
 
-/// Memory of the system for a block, or null.
+// Note [Memory that is not there]
+// Linux promises more memory than there is, and ends a program when it runs out: without a word, with all that was not
+// saved. So whenever blocks of 64 MiB together were taken from the system it is asked how much is left, and a block
+// that would leave nothing is refused: that is an error of one op, whose run ends with a message. What was promised and
+// not touched yet is not seen; kernels write their outputs at once.
+bool is_there(size_t bytes) {
+  constexpr size_t kAskAgain = 64 << 20, kReserve = 64 << 20;
+  static std::atomic<size_t> unasked{0};
+  if (unasked.fetch_add(bytes, std::memory_order_relaxed) + bytes < kAskAgain) return true;
+  if (static_cast<size_t>(available_memory()) <= bytes + kReserve) return false;  // and asked again the next time
+  unasked.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+/// Memory of the system for a block, or null: Note [Memory that is not there].
 void* system_memory(size_t bytes) {
-  if (bytes > (size_t{1} << 46)) return nullptr;
+  if (bytes > (size_t{1} << 46) || !is_there(bytes)) return nullptr;
   void* p = std::aligned_alloc(64, sizeof(Block) + bytes);
 #if defined(MADV_HUGEPAGE)
   if (p && bytes >= kHuge) {  // whole pages alone may be asked for; a refusal costs speed, no more
@@ -170,9 +186,10 @@ Block* fresh(size_t bytes) {
     p = system_memory(bytes);
     if (!p)
       throw Error(
-          fmt::format("out of memory: a tensor of {} bytes was asked for in {} of module '{}', {} bytes are in use",
+          fmt::format("out of memory: a tensor of {} bytes was asked for in {} of module '{}', {} bytes are in use, "
+                      "and the machine has {} left",
                       bytes, name(t_state.origin.phase), module_path(t_state.origin.module),
-                      c.large_live + small_live_locked(c)),
+                      c.large_live + small_live_locked(c), available_memory()),
           "a smaller batch (data.batch_size) or a smaller model needs less");
   }
   return new (p) Block;

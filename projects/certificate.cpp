@@ -41,13 +41,22 @@ std::vector<std::string> files_of(const std::string& file) {
   return all;
 }
 
-json digests_of(const std::string& file) {
+/// Of every file its digest. Progress is told in MiB; what was read does not stay in memory.
+json digests_of(const std::string& file, const Progress& progress) {
+  std::vector<std::shared_ptr<const MappedFile>> files;
+  size_t total = 0, done = 0;
+  for (const std::string& f : files_of(file)) total += files.emplace_back(MappedFile::open(f))->bytes().size();
   json all = json::array();
-  for (const std::string& f : files_of(file)) {
-    const auto bytes = MappedFile::open(f);
-    all.push_back({{"name", as_utf8(std::filesystem::path(f).filename().string())},
-                   {"bytes", bytes->bytes().size()},
-                   {"tree_sha256", hex(tree_digest(bytes->bytes()))}});
+  for (const auto& f : files) {
+    const Sha256Digest digest = tree_digest(f->bytes(), [&](std::string_view stretch) {
+      f->forget(stretch);
+      done += stretch.size();
+      if (progress && !progress(static_cast<int64_t>(done >> 20), static_cast<int64_t>(total >> 20)))
+        throw Error("cancelled");
+    });
+    all.push_back({{"name", as_utf8(std::filesystem::path(f->name()).filename().string())},
+                   {"bytes", f->bytes().size()},
+                   {"tree_sha256", hex(digest)}});
   }
   return all;
 }
@@ -179,7 +188,7 @@ CertifyReport certify(Project& project, const RunInfo& run, int64_t step, const 
   report.samples = measured.samples();
   report.from_engine = measured.relative();
 
-  json body = {{"tenon_certificate", 1}, {"files", digests_of(file)}, {"piece_bytes", kTreeDigestPiece}};
+  json body = {{"tenon_certificate", 1}, {"files", digests_of(file, progress)}, {"piece_bytes", kTreeDigestPiece}};
   body["inputs"] = values_json(model.graph.inputs);
   body["outputs"] = values_json(model.graph.outputs);
   body["data"] = data_json(*session, run);
@@ -206,8 +215,8 @@ CertifyReport certify(Project& project, const RunInfo& run, int64_t step, const 
 
 namespace {
 
-Check bytes_check(const std::string& file, const json& body) {
-  const json now = digests_of(file);
+Check bytes_check(const std::string& file, const json& body, const Progress& progress) {
+  const json now = digests_of(file, progress);
   if (body.at("files").empty()) return {"bytes", false, "the certificate names no file"};
   for (const json& was : body.at("files")) {
     const std::string& name = was.at("name").get_ref<const std::string&>();
@@ -282,8 +291,7 @@ VerifyReport verify_with(const std::string& certificate, const std::string& path
       throw Error(path + " is no certificate that this version reads");
     report.provenance = body.at("provenance").at("text").get<std::string>() + ", by " +
                         body.at("provenance").at("producer").get<std::string>();
-    report.checks.push_back(bytes_check(file, body));
-    if (progress && !progress(1, 2)) throw Error("cancelled");
+    report.checks.push_back(bytes_check(file, body, progress));
     try {
       report.checks.push_back(canaries_check(formats::load_runnable(file), body));
     } catch (const Error& e) {

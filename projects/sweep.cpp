@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <thread>
 
 #include "core/error.h"
+#include "core/machine_memory.h"
 #include "core/pool.h"
 #include "engine/train/recipe.h"
 #include "projects/search/halving.h"
@@ -204,13 +204,7 @@ bool room_for_another(const SweepPlan& plan, const std::vector<RunStatus>& at_wo
   if (at_work.size() >= most) return false;
   if (std::any_of(at_work.begin(), at_work.end(), [](const RunStatus& s) { return s.step < 1; })) return false;
   // Each is counted as what one of those at work has needed at most.
-  std::ifstream in("/proc/meminfo");
-  std::string word;
-  int64_t kib = 0;
-  while (in >> word)
-    if (word == "MemAvailable:" && in >> kib)
-      return pool_stats().peak_bytes / static_cast<int64_t>(at_work.size()) < kib * 1024;
-  return true;
+  return pool_stats().peak_bytes / static_cast<int64_t>(at_work.size()) < available_memory();
 }
 
 std::set<int64_t> trials_of(const Project& project, int64_t sweep, const std::set<int64_t>& runs) {

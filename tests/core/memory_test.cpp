@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
+#include "core/machine_memory.h"
 #include "core/parallel.h"
 #include "core/pool.h"
 #include "core/random.h"
@@ -114,6 +115,22 @@ TEST(Tensor, ImpossibleSizesAreRefusedWithTheirNumbers) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("out of memory"), std::string::npos);
   }
+}
+
+/// Linux would promise it, and end the program when it is written.
+TEST(Tensor, MoreThanTheMachineHasLeftIsRefused) {
+  const int64_t left = available_memory();
+  if (left == INT64_MAX || left > int64_t{1} << 44) GTEST_SKIP() << "the system does not say what is left";
+  EXPECT_GT(left, 0);
+  try {
+    empty({left}, DType::u8);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("the machine has"), std::string::npos) << e.what();
+  }
+  // What is there is given all the same.
+  const Tensor there = empty({int64_t{1} << 26}, DType::u8);
+  EXPECT_EQ(there.numel(), int64_t{1} << 26);
 }
 
 TEST(Tensor, ViewsMustStayInsideTheStorage) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace tenon {
 namespace {
 
@@ -29,6 +31,21 @@ TEST(TreeDigest, is_the_digest_of_the_digests_of_pieces) {
     EXPECT_NE(tree(other), tree(bytes));
     EXPECT_NE(tree(bytes + '\0'), tree(bytes));
   }
+}
+
+TEST(TreeDigest, what_is_done_is_told_and_what_that_throws_ends_it) {
+  const std::string bytes(70 * kTreeDigestPiece + 3, 'x');
+  std::string_view seen(bytes.data(), 0);
+  int calls = 0;
+  const Sha256Digest digest = tree_digest(bytes, [&](std::string_view stretch) {
+    EXPECT_EQ(stretch.data(), seen.data() + seen.size()) << "stretches follow each other";
+    seen = {bytes.data(), seen.size() + stretch.size()};
+    ++calls;
+  });
+  EXPECT_EQ(seen.size(), bytes.size());
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(hex(digest), tree(bytes));
+  EXPECT_THROW(tree_digest(bytes, [](std::string_view) { throw std::runtime_error("enough"); }), std::runtime_error);
 }
 
 }  // namespace

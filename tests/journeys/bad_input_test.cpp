@@ -40,6 +40,10 @@ TEST_F(BadInput, words) {
   expect_says(tenon({"digest", project, "run"}), 2, {"--step"});
   EXPECT_EQ(tenon({"--help"}).status, 0);
   EXPECT_EQ(tenon({"train", "--help"}).status, 0);
+  EXPECT_EQ(tenon({"help", "train"}).out, tenon({"train", "--help"}).out);
+  EXPECT_EQ(tenon({"help", "trace", "steps"}).out, tenon({"trace", "steps", "--help"}).out);
+  EXPECT_EQ(tenon({"help", "memory"}).out, tenon({"memory", "--help"}).out);
+  EXPECT_NE(tenon({"help", "trian"}).status, 0);
 }
 
 TEST_F(BadInput, recipe) {

@@ -56,6 +56,24 @@ TEST_F(CertificateTest, what_was_exported_is_what_was_trained) {
   EXPECT_EQ(unpacked_tensor(j.at("canaries").at("input")).size(0), 8);
 }
 
+TEST_F(CertificateTest, external_data_is_certified_too_and_its_check_can_be_cancelled) {
+  write_file(file + ".data", std::string(5 << 20, 'w'));
+  certify(*project, project->run("r"), 30, file, {});
+  int64_t done = 0, total = 0;
+  verify_certified(file, {}, [&](int64_t d, int64_t t) {
+    EXPECT_GE(d, done);
+    done = d, total = t;
+    return true;
+  });
+  EXPECT_EQ(done, total);
+  EXPECT_GE(total, 5);
+  EXPECT_SAYS(error_of([&] { verify_certified(file, {}, [](int64_t, int64_t) { return false; }); }), "cancelled");
+  std::string changed(5 << 20, 'w');
+  changed.back() = 'v';
+  write_file(file + ".data", changed);
+  EXPECT_FALSE(fits("bytes"));
+}
+
 TEST_F(CertificateTest, any_byte_that_changes_is_seen) {
   const std::string model = read_file(file), certificate = read_file(report.path);
   std::mt19937 random(3);

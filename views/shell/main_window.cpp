@@ -195,6 +195,7 @@ void MainWindow::front_below() {
       const ViewDef& def = view_defs().at(id.toStdString());
       if (stands_in(def, l) && def.shows && def.shows(file, bench_)) return docks_[id]->raise();
     }
+    end_drags(this, docks_);
     for (const QString& id : views_at(Spot::below, l)) docks_[id]->hide();
     hid_below_ = true;
   }

@@ -91,9 +91,11 @@ JitValue JitInterpreter::value_of(const PyValue& v, const std::string& path) {
 
 JitValue JitInterpreter::attribute(const JitValue& of, const std::string& name) {
   if (of.kind != JitKind::module) throw OnnxUnsupported(fmt::format("it asks {} for \"{}\"", of.what(), name));
-  for (const auto& [key, value] : *jit_attributes(*of.object))
-    if (const auto* text = key->as<std::string>(); text && *text == name)
-      return value_of(*value, of.text.empty() ? name : of.text + "." + name);
+  // The outermost object of a damaged file may have none.
+  if (const PyValue::Dict* own = jit_attributes(*of.object))
+    for (const auto& [key, value] : *own)
+      if (const auto* text = key->as<std::string>(); text && *text == name)
+        return value_of(*value, of.text.empty() ? name : of.text + "." + name);
   // What never changes stands in the class.
   if (const Statement* type = archive_.type(type_name(*of.object)))
     for (const Statement& s : type->body)

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -20,7 +21,8 @@ constexpr size_t kProtobufLimit = size_t{2000} << 20;  // a little under 2^31 - 
 constexpr int kMaxDepth = 32;                          // of graphs within graphs
 
 struct Reader {
-  std::string name, folder;
+  std::string name;
+  ExternalData& external;
 
   OnnxAttribute attribute(const onnx::AttributeProto& p, const std::string& where, int depth) const {
     using A = onnx::AttributeProto;
@@ -39,7 +41,7 @@ struct Reader {
         a.value = p.s();
         break;
       case A::TENSOR:
-        a.value = read_tensor(p.t(), fmt::format("{}: attribute {}", where, a.name), folder);
+        a.value = read_tensor(p.t(), fmt::format("{}: attribute {}", where, a.name), external);
         break;
       case A::GRAPH:
         a.value = std::make_shared<OnnxGraph>(graph(p.g(), depth + 1));
@@ -69,7 +71,8 @@ struct Reader {
     g.name = p.name();
     if (own) own(g);
     for (const auto& t : p.initializer()) {
-      g.initializers.emplace_back(t.name(), read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), folder));
+      g.initializers.emplace_back(t.name(),
+                                  read_tensor(t, fmt::format("{}: initializer {}", name, t.name()), external));
       if (DType dtype; four_bit_from_onnx(t.data_type(), dtype)) g.four_bit.insert(t.name());
     }
     for (const auto& v : p.input()) g.inputs.push_back(read_value(v));
@@ -261,7 +264,7 @@ const Tensor* OnnxGraph::initializer(const std::string& wanted) const {
 namespace {
 
 /// `passed` is told of each initializer whose values were taken over.
-OnnxModel parse_model(std::string_view bytes, const std::string& name, const std::string& folder,
+OnnxModel parse_model(std::string_view bytes, const std::string& name, ExternalData external,
                       const std::function<void(std::string_view)>& passed) {
   ModelBytes parts;
   if (!split_model(bytes, parts)) throw Error(fmt::format("{} is not an ONNX model, or is damaged", name));
@@ -283,10 +286,10 @@ OnnxModel parse_model(std::string_view bytes, const std::string& name, const std
       throw Error(fmt::format("{} is damaged: it does not say which version of the operators it uses", name));
     m.opset = 1;
   }
-  m.graph = Reader{name, folder}.graph(parts.graph, 0, [&](OnnxGraph& g) {
+  m.graph = Reader{name, external}.graph(parts.graph, 0, [&](OnnxGraph& g) {
     for (const std::string_view one : parts.initializers) {
       bool four_bit = false;
-      g.initializers.push_back(read_initializer_bytes(one, name, folder, &four_bit));
+      g.initializers.push_back(read_initializer_bytes(one, name, external, &four_bit));
       if (four_bit) g.four_bit.insert(g.initializers.back().first);
       if (passed) passed(one);
     }
@@ -298,13 +301,12 @@ OnnxModel parse_model(std::string_view bytes, const std::string& name, const std
 }  // namespace
 
 OnnxModel parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
-  return parse_model(bytes, name, folder, {});
+  return parse_model(bytes, name, ExternalData(folder), {});
 }
 
 OnnxModel load_onnx(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
   const auto file = MappedFile::open(path);
-  return parse_model(file->bytes(), path, folder.empty() ? "." : folder,
+  return parse_model(file->bytes(), path, ExternalData::beside(path),
                      [&](std::string_view part) { file->forget(part); });
 }
 
@@ -333,14 +335,16 @@ void save_onnx(const std::string& path, const OnnxModel& model) {
   small.graph.initializers.clear();
   onnx::ModelProto p;
   write_model(small, p);
-  std::string data;
   const std::string location = std::filesystem::path(path).filename().string() + ".data";
+  // Neither gets its name before both are on the disk: a model without its weights would be half a file.
+  FileWriter weights(path + ".data"), nodes(path);
+  size_t at = 0;
   for (const auto& [name, t] : model.graph.initializers) {
-    data.resize((data.size() + 4095) / 4096 * 4096);  // so that a reader can map it
+    const size_t begin = (at + 4095) / 4096 * 4096;  // so that a reader can map it
+    weights.put(std::string(begin - at, '\0'));
     auto* proto = p.mutable_graph()->add_initializer();
     write_initializer(model.graph, name, t, *proto);
-    const std::string values = proto->raw_data();
-    proto->clear_raw_data();
+    const std::unique_ptr<std::string> values(proto->release_raw_data());
     proto->set_data_location(onnx::TensorProto::EXTERNAL);
     auto entry = [&](const char* key, const std::string& value) {
       auto* e = proto->add_external_data();
@@ -348,13 +352,11 @@ void save_onnx(const std::string& path, const OnnxModel& model) {
       e->set_value(value);
     };
     entry("location", location);
-    entry("offset", std::to_string(data.size()));
-    entry("length", std::to_string(values.size()));
-    data += values;
+    entry("offset", std::to_string(begin));
+    entry("length", std::to_string(values->size()));
+    weights.put(*values);
+    at = begin + values->size();
   }
-  // Neither gets its name before both are on the disk: a model without its weights would be half a file.
-  FileWriter weights(path + ".data"), nodes(path);
-  weights.put(data);
   nodes.put(p.SerializeAsString());
   weights.sync();
   nodes.sync();

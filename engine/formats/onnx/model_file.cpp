@@ -90,10 +90,7 @@ std::string attribute_text(const onnx::AttributeProto& a) {
 
 class Outline {
  public:
-  explicit Outline(const std::shared_ptr<const MappedFile>& file) : file_(file) {
-    const std::string folder = std::filesystem::path(file->name()).parent_path().string();
-    folder_ = folder.empty() ? "." : folder;
-  }
+  explicit Outline(const std::shared_ptr<const MappedFile>& file) : file_(file) {}
 
   ModelFile read() {
     ModelBytes parts;
@@ -101,8 +98,9 @@ class Outline {
     for (const std::string_view one : parts.initializers) read_initializer(one);
     read_graph(parts.graph);
     read_facts(parts.model);
-    m_.values = [file = file_, folder = folder_, places = std::move(places_)](size_t i) {
-      return read_initializer_bytes(places.at(i), file->name(), folder).second;
+    m_.values = [file = file_, places = std::move(places_)](size_t i) {
+      ExternalData external = ExternalData::beside(file->name());
+      return read_initializer_bytes(places.at(i), file->name(), external).second;
     };
     return std::move(m_);
   }
@@ -209,7 +207,6 @@ class Outline {
   }
 
   std::shared_ptr<const MappedFile> file_;
-  std::string folder_;
   ModelFile m_;
   std::vector<std::string_view> places_;  ///< of the initializers, within the file
 };

@@ -8,10 +8,13 @@
 #include <onnx/onnx_pb.h>
 #pragma GCC diagnostic pop
 
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/mapped_file.h"
 #include "core/tensor.h"
 #include "engine/formats/onnx/model.h"
 
@@ -20,12 +23,27 @@ namespace tenon::formats {
 /// What is declared of an input, an output or a value within.
 OnnxValue read_value(const onnx::ValueInfoProto& proto);
 
-/// Reads one tensor; `where` names it in errors, `folder` is where external data lies.
-Tensor read_tensor(const onnx::TensorProto& proto, const std::string& where, const std::string& folder);
-/// An initializer of the file `name`, with its name, out of its message: values are copied once, from where they stand.
-/// `four_bit` is told whether they have 4 bits there.
+/// The files beside a model that hold values of its tensors. Each is mapped once: a tensor is a window of it.
+class ExternalData {
+ public:
+  /// Of a model in `folder`; of one that lies in no folder where that is empty.
+  explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
+  static ExternalData beside(const std::string& model);
+  /// The bytes that a tensor says are its own, of which there must be `expected`. Throws Error where they are not
+  /// there, or not inside the model's folder, links followed.
+  std::shared_ptr<const MappedFile> bytes_of(const onnx::TensorProto& proto, const std::string& where, size_t expected);
+
+ private:
+  std::string folder_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  ///< by path
+};
+
+/// Reads one tensor; `where` names it in errors.
+Tensor read_tensor(const onnx::TensorProto& proto, const std::string& where, ExternalData& external);
+/// An initializer of the file `name`, with its name, out of its message: values are copied once, from where they stand,
+/// or are a window of external data. `four_bit` is told whether they have 4 bits there.
 std::pair<std::string, Tensor> read_initializer_bytes(std::string_view message, const std::string& name,
-                                                      const std::string& folder, bool* four_bit = nullptr);
+                                                      ExternalData& external, bool* four_bit = nullptr);
 void write_tensor(const Tensor& t, const std::string& name, onnx::TensorProto& proto);
 /// The same in 4 bits an element, of i8 as INT4 and of u8 as UINT4; throws Error for an element that has more.
 void write_four_bit(const Tensor& t, const std::string& name, onnx::TensorProto& proto);

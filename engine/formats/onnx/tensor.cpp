@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "core/error.h"
@@ -34,39 +33,6 @@ int64_t parse_number(const std::string& text, const std::string& where) {
   if (error != std::errc() || end != text.data() + text.size() || n < 0)
     throw Error(fmt::format("{}: \"{}\" is no position in its external data", where, text));
   return n;
-}
-
-/// Reads the bytes of a tensor kept in a file beside the model. The file must lie inside the model's folder, links
-/// followed; `make_room` is called when so many are known to be there, and gives their place.
-template <class MakeRoom>
-void read_external(const TensorProto& proto, const std::string& where, const std::string& folder, size_t expected,
-                   const MakeRoom& make_room) {
-  namespace fs = std::filesystem;
-  std::string location;
-  int64_t offset = 0, length = -1;
-  for (const auto& entry : proto.external_data()) {
-    if (entry.key() == "location") location = entry.value();
-    if (entry.key() == "offset") offset = parse_number(entry.value(), where);
-    if (entry.key() == "length") length = parse_number(entry.value(), where);
-  }
-  if (folder.empty())
-    throw Error(fmt::format("{} lies in another file ({}), which cannot be reached from here", where, location));
-  std::error_code code;
-  const fs::path root = fs::weakly_canonical(folder, code), path = fs::weakly_canonical(root / location, code);
-  const fs::path inside = path.lexically_relative(root);
-  if (code || location.empty() || inside.empty() || *inside.begin() == "..")
-    throw Error(fmt::format("{} points to \"{}\", outside the model's folder", where, location));
-  const auto size = fs::file_size(path, code);
-  if (code) throw Error(fmt::format("{}: its external data {} is missing", where, path.string()));
-  if (length >= 0 && static_cast<size_t>(length) != expected)
-    throw Error(fmt::format("{}: {} bytes of external data for a tensor of {}", where, length, expected));
-  if (static_cast<uint64_t>(offset) > size || expected > size - static_cast<uint64_t>(offset))
-    throw Error(fmt::format("{}: its external data {} is cut short", where, path.string()));
-  char* to = make_room();
-  std::ifstream in(path, std::ios::binary);
-  in.seekg(offset);
-  if (expected > 0 && !in.read(to, static_cast<std::streamsize>(expected)))
-    throw Error(fmt::format("{}: its external data {} cannot be read", where, path.string()));
 }
 
 // The schema is older than these; their numbers are those of onnx.proto since ONNX 1.16.
@@ -124,9 +90,43 @@ std::string onnx_type_name(int type) {
   return type >= 0 && type < static_cast<int>(std::size(names)) ? names[type] : fmt::format("type {}", type);
 }
 
+ExternalData ExternalData::beside(const std::string& model) {
+  const std::string folder = std::filesystem::path(model).parent_path().string();
+  return ExternalData(folder.empty() ? "." : folder);
+}
+
+std::shared_ptr<const MappedFile> ExternalData::bytes_of(const TensorProto& proto, const std::string& where,
+                                                         size_t expected) {
+  namespace fs = std::filesystem;
+  std::string location;
+  int64_t offset = 0, length = -1;
+  for (const auto& entry : proto.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = parse_number(entry.value(), where);
+    if (entry.key() == "length") length = parse_number(entry.value(), where);
+  }
+  if (folder_.empty())
+    throw Error(fmt::format("{} lies in another file ({}), which cannot be reached from here", where, location));
+  std::error_code code;
+  const fs::path root = fs::weakly_canonical(folder_, code), path = fs::weakly_canonical(root / location, code);
+  const fs::path inside = path.lexically_relative(root);
+  if (code || location.empty() || inside.empty() || *inside.begin() == "..")
+    throw Error(fmt::format("{} points to \"{}\", outside the model's folder", where, location));
+  const auto size = fs::file_size(path, code);
+  if (code) throw Error(fmt::format("{}: its external data {} is missing", where, path.string()));
+  if (length >= 0 && static_cast<size_t>(length) != expected)
+    throw Error(fmt::format("{}: {} bytes of external data for a tensor of {}", where, length, expected));
+  auto& file = files_[path.string()];
+  if (!file) file = MappedFile::open(path.string());
+  if (const size_t all = std::min<size_t>(size, file->bytes().size());
+      static_cast<uint64_t>(offset) > all || expected > all - static_cast<uint64_t>(offset))
+    throw Error(fmt::format("{}: its external data {} is cut short", where, path.string()));
+  return MappedFile::part(file, static_cast<size_t>(offset), expected);
+}
+
 namespace {
 
-Tensor tensor_of_message(const TensorProto& proto, const std::string& where, const std::string& folder,
+Tensor tensor_of_message(const TensorProto& proto, const std::string& where, ExternalData& external,
                          std::optional<std::string_view> raw) {
   DType dtype;
   const bool halves = four_bit_from_onnx(proto.data_type(), dtype);
@@ -148,19 +148,10 @@ Tensor tensor_of_message(const TensorProto& proto, const std::string& where, con
     count = std::max<int64_t>(count, 1) * std::max<int64_t>(d, 1);
   }
   const size_t elements = static_cast<size_t>(shape.product()), bytes = halves ? (elements + 1) / 2 : elements * item;
-  const bool external = proto.data_location() == TensorProto::EXTERNAL;
-  if (external) {
-    std::string packed;
-    Tensor t;
-    read_external(proto, where, folder, bytes, [&] {
-      if (halves) {
-        packed.resize(bytes);
-        return packed.data();
-      }
-      t = empty(shape, dtype);
-      return static_cast<char*>(t.raw());
-    });
-    return halves ? unpacked(packed, shape, dtype) : t;
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    const auto values = external.bytes_of(proto, where, bytes);
+    return halves ? unpacked(values->bytes(), shape, dtype)
+                  : view_of(tensor_of(values, 0, bytes, dtype), Layout::contiguous(shape));
   }
   if (raw) {
     if (raw->size() != bytes)
@@ -220,20 +211,20 @@ Tensor tensor_of_message(const TensorProto& proto, const std::string& where, con
 
 }  // namespace
 
-Tensor read_tensor(const TensorProto& proto, const std::string& where, const std::string& folder) {
-  return tensor_of_message(proto, where, folder,
+Tensor read_tensor(const TensorProto& proto, const std::string& where, ExternalData& external) {
+  return tensor_of_message(proto, where, external,
                            proto.has_raw_data() ? std::optional<std::string_view>(proto.raw_data()) : std::nullopt);
 }
 
 std::pair<std::string, Tensor> read_initializer_bytes(std::string_view message, const std::string& name,
-                                                      const std::string& folder, bool* four_bit) {
+                                                      ExternalData& external, bool* four_bit) {
   InitializerBytes parts;
   if (!split_initializer(message, parts)) throw Error(name + " is not an ONNX model, or is damaged");
   const std::string where = fmt::format("{}: initializer {}", name, parts.tensor.name());
   DType dtype;
   if (four_bit) *four_bit = four_bit_from_onnx(parts.tensor.data_type(), dtype);
   return {parts.tensor.name(),
-          tensor_of_message(parts.tensor, where, folder, parts.has_raw ? std::optional(parts.raw) : std::nullopt)};
+          tensor_of_message(parts.tensor, where, external, parts.has_raw ? std::optional(parts.raw) : std::nullopt)};
 }
 
 void write_tensor(const Tensor& t, const std::string& name, TensorProto& proto) {
@@ -265,8 +256,8 @@ Tensor load_onnx_tensor(const std::string& path) {
   TensorProto proto;
   if (!proto.ParseFromString(read_file(path)))
     throw Error(fmt::format("{} is not an ONNX tensor, or is damaged", path));
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return read_tensor(proto, path, folder.empty() ? "." : folder);
+  ExternalData external = ExternalData::beside(path);
+  return read_tensor(proto, path, external);
 }
 
 OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared) {
@@ -279,7 +270,8 @@ OnnxItem load_onnx_item(const std::string& path, const OnnxValue& declared) {
   auto tensor = [&](TensorProto proto) {
     if (declared.typed && declared.dtype == DType::bf16 && proto.data_type() == TensorProto::UINT16)
       proto.set_data_type(TensorProto::BFLOAT16);
-    return read_tensor(proto, path, {});
+    ExternalData none("");
+    return read_tensor(proto, path, none);
   };
   if (form == Form::tensor) {
     TensorProto proto;
