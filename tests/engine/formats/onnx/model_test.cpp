@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/pool.h"
 #include "tests/messages.h"
 
 namespace tenon::formats {
@@ -176,6 +177,15 @@ TEST(Onnx, external_data_stays_in_its_folder) {
   write_file(dir + "/in/data.bin", {reinterpret_cast<const char*>(values), sizeof values});
   write_file(dir + "/secret", std::string(100, 'x'));
   EXPECT_EQ(value_at(external("data.bin", "4"), {1}), 2);
+  // A window of the file, not a copy: it takes no memory of the pool. Written to, the file stays as it is.
+  const int64_t before = pool_stats().live_bytes;
+  Tensor window = external("data.bin", "4");
+  EXPECT_EQ(pool_stats().live_bytes, before);
+  window.data<float>()[0] = 7;
+  EXPECT_EQ(value_at(external("data.bin", "4"), {0}), 1);
+  // At an odd place it is one.
+  write_file(dir + "/in/odd.bin", std::string("x") + std::string(reinterpret_cast<const char*>(values), sizeof values));
+  EXPECT_EQ(value_at(external("odd.bin", "1"), {0}), 9);
   EXPECT_TRUE(has(message_of([&] { external("data.bin", "8"); }), "cut short"));
   EXPECT_TRUE(has(message_of([&] { external("data.bin", "-4"); }), "no position"));
   EXPECT_TRUE(has(message_of([&] { external("no.bin", "0"); }), "missing"));
