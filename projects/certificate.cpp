@@ -268,7 +268,9 @@ bool VerifyReport::ok() const {
 VerifyReport verify_certified(const std::string& file, const VerifyOptions& options, const Progress& progress) {
   const std::string path = options.certificate.empty() ? file + ".certificate" : options.certificate;
   if (!std::filesystem::exists(path))
-    throw Error(path + " is not there", "tenon certify writes it; --certificate names another one.");
+    throw Error(path + " is not there",
+                "File › Certify an exported model…, or tenon certify, writes it; tenon verify takes another one with "
+                "--certificate.");
   return verify_with(read_file(path), path, file, options, progress);
 }
 

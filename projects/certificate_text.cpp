@@ -37,7 +37,9 @@ Unsealed unsealed(const std::string& bytes, const std::string& key, const std::s
     at = end + 1;
   }
   if (lines.size() < 2 || lines.size() > 3 || !lines[0].starts_with("{"))
-    throw Error(name + " is no certificate", "tenon certify writes one beside an exported ONNX or .pt2 file.");
+    throw Error(
+        name + " is no certificate",
+        "File › Certify an exported model…, or tenon certify, writes one beside an exported ONNX or .pt2 file.");
   Unsealed u;
   u.body = lines[0];
   u.whole = lines[1] == kDigestWord + hex(sha256(u.body.data(), u.body.size())) && bytes.ends_with("\n");

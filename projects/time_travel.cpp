@@ -95,7 +95,7 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
   if (step > info.steps)
     throw Error::usage(
         fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
-        "Go on with it first: tenon train --resume " + info.name);
+        "Go on with it first: Resume in the window, or tenon train --resume " + info.name);
   Replayer replayer(info);
   if (info.branch && project.checkpoints(run).empty())  // it was killed before its first one
     replayer.take(begun_branch(project, info, progress));

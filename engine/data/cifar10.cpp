@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/mapped_file.h"
+#include "engine/data/data_place.h"
 #include "engine/data/dataset.h"
 
 namespace tenon::data {
@@ -68,7 +69,7 @@ class Cifar10 : public Dataset {
 Split open_cifar10(const Options& o, const AttrValues&) {
   if (o.dir.empty())
     throw Error("the data set cifar10 is read from a folder",
-                "name the folder with data_batch_1.bin to 5 and test_batch.bin: --data DIR");
+                data_place("the folder with data_batch_1.bin to 5 and test_batch.bin"));
   fs::path dir = o.dir;
   std::error_code ec;
   if (fs::is_directory(dir / "cifar-10-batches-bin", ec)) dir /= "cifar-10-batches-bin";

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "engine/data/data_place.h"
 
 namespace tenon::data {
 namespace {
@@ -184,7 +185,7 @@ Split open_class_folders(const std::string& where, const FileKind& kind, const S
   const fs::path dir = where;
   std::error_code ec;
   if (!fs::is_directory(dir, ec))
-    throw Error("the folder " + where + " does not exist", "name the folder that holds one folder a class: --data DIR");
+    throw Error("the folder " + where + " does not exist", data_place("the folder that holds one folder a class"));
   fs::path test;
   for (const char* name : {"test", "val", "valid", "validation"})
     if (test.empty() && fs::is_directory(dir / name, ec)) test = dir / name;

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "engine/data/data_place.h"
 #include "engine/data/dataset.h"
 #include "engine/data/idx.h"
 
@@ -69,9 +70,8 @@ Split open_cached(const Options& options, const AttrValues&) {
   std::error_code ec;
   if (!fs::is_directory(dir, ec))
     throw Error("the folder " + dir + " of Fashion-MNIST does not exist",
-                options.dir.empty()
-                    ? "install the package dataset-fashion-mnist, or name a folder with its four files: --data DIR"
-                    : "name the folder with its four files: --data DIR");
+                (options.dir.empty() ? "install the package dataset-fashion-mnist; or " : "") +
+                    data_place("a folder with its four files"));
   std::string key = fs::weakly_canonical(dir, ec).string();
   for (const char* prefix : {"train", "t10k"})
     for (const char* rest : {"-images-idx3-ubyte", "-labels-idx1-ubyte"})

@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "core/error.h"
+#include "engine/data/data_place.h"
 
 namespace tenon::data {
 namespace {
 
 constexpr int64_t kMegabyte = 1 << 20;
-const char* kWhere =
-    "data.dir (on the command line: --data DIR) names the folder that holds the four files of the data set";
+const std::string kWhere = data_place("the folder that holds the four files of the data set");
 
 class File {
  public:

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "engine/data/class_folders.h"
+#include "engine/data/data_place.h"
 #include "engine/data/image.h"
 #include "engine/data/image_format.h"
 
@@ -77,7 +78,7 @@ void tell_sizes(const std::vector<ClassFile>& files, const Shape& size, std::vec
 }
 
 Split open_image_folder(const Options& o, const AttrValues& v) {
-  if (o.dir.empty()) throw Error("the data set image-folder is read from a folder", "name it: --data DIR");
+  if (o.dir.empty()) throw Error("the data set image-folder is read from a folder", data_place("it"));
   const Shape size{v.integer("channels"), v.integer("height"), v.integer("width")};
   const bool leave_out = v.text("unreadable") == "leave-out";
   FileKind images{is_image_name, image_kinds(), "images end in .png, .jpg and so on", size, {}, {}};

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "engine/data/data_place.h"
 #include "engine/data/dataset.h"
 #include "engine/data/split_rule.h"
 #include "engine/formats/npy.h"
@@ -131,7 +132,7 @@ SplitWords words_of(const SplitRule& rule, const fs::path& dir, const NpyPair& a
 
 Split open_npy_pairs(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
-    throw Error("the data set npy is read from a folder", "name the folder with x.npy and y.npy: --data DIR");
+    throw Error("the data set npy is read from a folder", data_place("the folder with x.npy and y.npy"));
   fs::path dir = o.dir;
   std::error_code ec;
   const SplitRule rule = split_rule(v);

@@ -13,6 +13,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/data/csv.h"
+#include "engine/data/data_place.h"
 #include "engine/data/dataset.h"
 #include "engine/data/split_rule.h"
 #include "engine/data/table_columns.h"
@@ -318,7 +319,7 @@ Split open_tabular(const Options& o, const AttrValues& v) {
     const int64_t rows = all.rows();
     return split_of(TableRows(std::move(all), {{train.string(), first}, {test.string(), rows}}), std::move(parts), v);
   }
-  throw Error("the folder " + o.dir + " holds no train.csv and test.csv", "name a table: --data FILE.csv");
+  throw Error("the folder " + o.dir + " holds no train.csv and test.csv", data_place("a table", "FILE.csv"));
 }
 
 std::vector<AttrDef> tabular_attrs() {

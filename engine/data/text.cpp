@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/sha256.h"
+#include "engine/data/data_place.h"
 #include "engine/data/dataset.h"
 #include "engine/data/split_rule.h"
 #include "engine/data/text_encoding.h"
@@ -131,10 +132,10 @@ std::vector<fs::path> files_of(const std::string& where) {
     }
     std::sort(files.begin(), files.end());
     if (files.empty())
-      throw Error("the folder " + where + " holds no files", "name a text file or a folder of them: --data PATH");
+      throw Error("the folder " + where + " holds no files", data_place("a text file or a folder of them", "PATH"));
   } else {
     if (!fs::exists(where, ec))
-      throw Error("the text " + where + " does not exist", "name a text file or a folder of them: --data PATH");
+      throw Error("the text " + where + " does not exist", data_place("a text file or a folder of them", "PATH"));
     files.push_back(where);
   }
   return files;
@@ -215,7 +216,7 @@ Split divide_windows(const std::shared_ptr<const Text>& all, const SplitRule& ru
     for (int64_t& r : *part) r = rows[static_cast<size_t>(r)];
   if (parts.train.empty() || parts.test.empty())
     throw Error(fmt::format("{} windows of {} tokens are too few to train with and to test with", rows.size(), context),
-                "name a longer text: --data PATH, or set data.context to a smaller number");
+                data_place("a longer text", "PATH") + "; or set data.context to a smaller number");
   return {subset(all, parts.train), subset(all, parts.test), {std::move(told)}};
 }
 
@@ -224,7 +225,7 @@ Split open_text(const Options& o, const AttrValues& v) {
   std::error_code ec;
   if (o.dir.empty() && !fs::is_directory(where, ec))
     throw Error("no text was named, and " + where + ", which is read instead, is not here",
-                "name a text file or a folder of them: --data PATH");
+                data_place("a text file or a folder of them", "PATH"));
   auto tokens = tokens_of(where, v);
   const int64_t context = v.integer("context");
   auto places = std::make_shared<const Places>(tokens, files_of(where));
@@ -238,7 +239,7 @@ Split open_text(const Options& o, const AttrValues& v) {
   if (train->size() < 1 || test->size() < 1)
     throw Error(where + " has " + std::to_string(tokens->size()) + " tokens: too few for windows of " +
                     std::to_string(context) + " to train with and to test with",
-                "name a longer text: --data PATH, or set data.context to a smaller number");
+                data_place("a longer text", "PATH") + "; or set data.context to a smaller number");
   return {train, test};
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "engine/data/data_place.h"
 #include "engine/data/image.h"
 #include "engine/data/iterable.h"
 #include "engine/data/split_rule.h"
@@ -26,7 +27,7 @@ class Tar {
     if (archive_read_open_filename(a_, path.c_str(), 1 << 18) != ARCHIVE_OK) {
       std::string why = text();
       archive_read_free(a_);
-      throw Error("cannot open " + path + ": " + why, "name a folder with .tar files: --data DIR");
+      throw Error("cannot open " + path + ": " + why, data_place("a folder with .tar files"));
     }
   }
   ~Tar() { archive_read_free(a_); }
@@ -224,17 +225,16 @@ std::pair<Shards, Shards> divide_samples(const Shards& shards, const SplitRule& 
 
 Split open_web_dataset(const Options& o, const AttrValues& v) {
   if (o.dir.empty())
-    throw Error("the data set webdataset is read from a folder", "name a folder with .tar files: --data DIR");
+    throw Error("the data set webdataset is read from a folder", data_place("a folder with .tar files"));
   std::error_code ec;
   std::vector<std::string> shards;
   for (const auto& e : fs::directory_iterator(o.dir, ec))
     if (is_shard(e.path().filename().string())) shards.push_back(e.path().string());
   if (ec)
-    throw Error("the folder " + o.dir + " cannot be read: " + ec.message(),
-                "name a folder with .tar files: --data DIR");
+    throw Error("the folder " + o.dir + " cannot be read: " + ec.message(), data_place("a folder with .tar files"));
   std::sort(shards.begin(), shards.end());
   if (shards.empty())
-    throw Error("the folder " + o.dir + " holds no .tar files", "name a folder with .tar files: --data DIR");
+    throw Error("the folder " + o.dir + " holds no .tar files", data_place("a folder with .tar files"));
   // Whole shards are kept for the test: those called so, or the last ones.
   auto middle = std::stable_partition(shards.begin(), shards.end(), [](const std::string& p) {
     std::string name = fs::path(p).filename().string();

@@ -19,7 +19,7 @@ Spike spike_in(const RunInfo& run, const std::vector<MetricPoint>& loss, int64_t
   if (step >= 0) return spike_at(loss, step);
   if (const auto found = find_spike(loss)) return *found;
   throw Error(fmt::format("no loss of run {} stands out from those before it", run.name),
-              "Name the step that you mean: --step N");
+              "Name the step that you mean: on the curve, or --step N.");
 }
 
 constexpr size_t kLeastOwn = 5, kMostOwn = 20;

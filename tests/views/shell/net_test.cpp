@@ -119,7 +119,7 @@ TEST_F(Net, an_edit_of_that_moment_is_saved_and_training_goes_on) {
   EXPECT_TRUE(banner().contains("training goes on")) << banner().toStdString();
   expect_told("in the middle of an edit");
   const int64_t at = bench_->status().step;
-  until([&] { return bench_->status().step > at + 50; });
+  until([&] { return bench_->status().step > at + 50 && !bench_->files.has("save"); });
   EXPECT_EQ(bench_->project()->model().layers.size(), layers + 1);
   window_->commands().run("run.stop");
   until([this] { return !bench_->training(); });
