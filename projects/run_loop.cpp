@@ -136,7 +136,7 @@ std::string RunDriver::Impl::what_is_lost(const Error& disk) const {
                                          : "only that it ended is not in the file";
   const std::string from = last < 0 ? "starts it again" : fmt::format("goes on from the checkpoint of step {}", last);
   return Error(fmt::format("{}; {}", disk.message(), lost),
-               fmt::format("{} Then Resume in the window, or `tenon train {} --resume {}`, {}.", disk.hint(),
+               fmt::format("{} Then Resume in the window or `tenon train {} --resume {}` {}.", disk.hint(),
                            project->path(), info.name, from))
       .what();
 }
