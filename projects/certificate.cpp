@@ -51,8 +51,8 @@ json digests_of(const std::string& file, const Progress& progress) {
     const Sha256Digest digest = tree_digest(f->bytes(), [&](std::string_view stretch) {
       f->forget(stretch);
       done += stretch.size();
-      if (progress && !progress(static_cast<int64_t>(done >> 20), static_cast<int64_t>(total >> 20)))
-        throw Error("cancelled");
+      const auto mib = [](size_t bytes) { return static_cast<int64_t>((bytes + (1 << 20) - 1) >> 20); };
+      if (progress && !progress(mib(done), mib(total))) throw Error("cancelled");
     });
     all.push_back({{"name", as_utf8(std::filesystem::path(f->name()).filename().string())},
                    {"bytes", f->bytes().size()},
