@@ -144,8 +144,7 @@ QString layout_of(Document::Kind kind, const QString& now) {
 /// While a separator or a dock is dragged Qt keeps the path to it in the layout. A layout that changes under the hand
 /// (a shortcut pressed in the middle of a drag) leaves that path behind, and Qt's next look at it ends the program. So
 /// the drag ends first, as if let go. It keeps the path to the separator under the mouse, too, so that one is left: the
-/// mouse's next move finds what is under it anew. And a mouse that holds something else (a dock on its way) finds no
-/// separator: the layout that it passes over is one for the time of the drag.
+/// mouse's next move finds what is under it anew.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
   QHoverEvent leave(QEvent::HoverLeave, QPointF(-1, -1), QPointF(-1, -1), QPointF(-1, -1));
   QCoreApplication::sendEvent(window, &leave);

@@ -202,15 +202,7 @@ void MainWindow::front_below() {
 }
 
 bool MainWindow::event(QEvent* e) {
-  // Note [Layouts under a held mouse]
-  const bool moves = e->type() == QEvent::MouseMove || e->type() == QEvent::HoverMove;
-  if (moves && QGuiApplication::mouseButtons() != Qt::NoButton && !holds_separator_) {
-    e->ignore();
-    return true;
-  }
   const bool done = QMainWindow::event(e);
-  if (e->type() == QEvent::MouseButtonPress) holds_separator_ = e->isAccepted();
-  if (e->type() == QEvent::MouseButtonRelease) holds_separator_ = false;
   if (e->type() == QEvent::LayoutRequest && start_ && !start_->isHidden()) fit_start();
   return done;
 }

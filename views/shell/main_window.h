@@ -153,8 +153,7 @@ class MainWindow : public QMainWindow {
   bool fronts_below_ = false;
   bool hid_below_ = false;  ///< nothing there shows a side of the file
   bool shown_once_ = false, keep_layout_ = false, remembers_ = false;
-  bool holds_separator_ = false;  ///< the mouse was pressed on one, and is down
-  bool start_aside_ = false;      ///< the person wants to see the views, though nothing is open
+  bool start_aside_ = false;  ///< the person wants to see the views, though nothing is open
 
   QComboBox* runs_;
   QSlider* slider_;
