@@ -54,10 +54,19 @@ cmake --preset "$preset" -DTENON_TESTS=ON -DTENON_UNITY="$unity" </dev/null
 tenon_build "build/$preset" "${targets[@]}"
 status=0
 ctest --preset "$preset" "${tests[@]}" -j "$(nproc)" --timeout 900 </dev/null || status=$?
-# What failed stands far above the summary: whoever sees the end alone sees why, too.
+# What failed stands far above the summary: whoever sees the end alone sees why, too. Of each test that failed the lines
+# that say so, or else the last ones.
 if [[ $status != 0 ]]; then
   tenon_say "What failed (all that was printed: build/$preset/Testing/Temporary/LastTest.log):"
-  grep -a -A 6 -E ': Failure$|^==[0-9]+==ERROR|runtime error:|terminate called|^Error' \
-    "build/$preset/Testing/Temporary/LastTest.log" | cut -c 1-300 | tail -n 40 >&2 || true
+  awk '
+    /^[0-9]+\/[0-9]+ Testing: / { name = $3; lines = told = 0; next }
+    /: Failure$|^==[0-9]+==ERROR|runtime error:|terminate called|^Error|^the (program ends|window hangs)/ { told = 24 }
+    told > 0 { why[lines++] = $0; told-- }
+    { last[NR % 15] = $0 }
+    /^Test (Failed|timed out)/ {
+      print name ": " $0
+      for (i = 0; i < lines && i < 60; i++) print "  " why[i]
+      for (i = NR - 14; !lines && i <= NR; i++) print "  " last[(i + 15) % 15]
+    }' "build/$preset/Testing/Temporary/LastTest.log" | cut -c 1-300 | tail -n 80 >&2 || true
 fi
 exit "$status"

@@ -145,9 +145,13 @@ QString layout_of(Document::Kind kind, const QString& now) {
 /// (a shortcut pressed in the middle of a drag) leaves that path behind, and Qt's next look at it ends the program. So
 /// the drag ends first, as if let go. It keeps the path to the separator under the mouse, too, so that one is left: the
 /// mouse's next move finds what is under it anew.
-void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
+void leave_separator(QMainWindow* window) {
   QHoverEvent leave(QEvent::HoverLeave, QPointF(-1, -1), QPointF(-1, -1), QPointF(-1, -1));
   QCoreApplication::sendEvent(window, &leave);
+}
+
+void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks) {
+  leave_separator(window);
   if (QGuiApplication::mouseButtons() == Qt::NoButton) return;
   auto let_go = [](QWidget* w) {
     const QPointF at = w->mapFromGlobal(QCursor::pos());

@@ -50,6 +50,8 @@ QString leader(const NamedLayout& layout);
 /// The layout for a file of a kind where nothing else is open: the one that its view leads; or, where it leads none,
 /// the one that is there now if it stands in it, else the first in which it does.
 QString layout_of(Document::Kind kind, const QString& now);
+/// As if the mouse had moved off the separator that it is on: see Note [Layouts under a held mouse].
+void leave_separator(QMainWindow* window);
 /// Ends what is being dragged and leaves the separator under the mouse: see Note [Layouts under a held mouse]. Before
 /// every change of the docks that no mouse made.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks);

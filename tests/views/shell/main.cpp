@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "tests/views/shell/victim.h"
+#include "tests/views/shell/watchdog.h"
 #include "views/frame/application.h"
 
 namespace {
@@ -44,5 +45,6 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "--victim")
     return tenon::views::testing::victim(argv[2], std::atoi(argv[3]));
   if (argc == 2 && std::string_view(argv[1]).ends_with(".tenon")) return tenon::views::testing::second_window(argv[1]);
+  tenon::views::testing::tell_what_ends_the_program();
   return RUN_ALL_TESTS();
 }

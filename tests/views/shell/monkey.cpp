@@ -25,6 +25,7 @@
 
 #include "tests/views/shell/drop.h"
 #include "views/frame/application.h"
+#include "views/shell/dock_layout.h"
 
 namespace tenon::views::testing {
 
@@ -331,6 +332,8 @@ void Monkey::carry_out(const Act& act) {
   if (act.what == "dock") {
     auto* d = window_->findChild<QDockWidget*>(QString::fromStdString(act.window));
     if (!d || !quiet_moment() || !held_window_.empty()) return;  // no hand floats a dock while it drags another
+    // A hand that takes a dock is on no separator any more: Note [Layouts under a held mouse].
+    leave_separator(window_.get());
     if (act.arg == "float") {
       d->setFloating(true);
       d->move(act.x, act.y);

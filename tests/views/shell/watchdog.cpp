@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -28,7 +29,31 @@ void print_all_stacks() {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));  // one stack after the other
   }
 }
+
+// The handler writes what it has and nothing else: the heap may be what is broken.
+void tell_end(int signal) {
+  static constexpr char kSaid[] = "the program ends by signal ";
+  const char number[] = {static_cast<char>('0' + signal / 10), static_cast<char>('0' + signal % 10), '\n'};
+  const bool written =
+      write(STDERR_FILENO, kSaid, sizeof kSaid - 1) > 0 && write(STDERR_FILENO, number, sizeof number) > 0;
+  if (written) print_stack(signal);
+  raise(signal);  // the default again, see SA_RESETHAND
+}
 }  // namespace
+
+void tell_what_ends_the_program() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  void* first[1];
+  backtrace(first, 1);                       // loads what it needs here, and not in the handler
+  static std::array<char, 256 << 10> aside;  // for a stack that is full
+  const stack_t stack{.ss_sp = aside.data(), .ss_flags = 0, .ss_size = aside.size()};
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = tell_end;
+  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);
+  for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
+#endif
+}
 
 Watchdog::Watchdog() {
   void* first[1];

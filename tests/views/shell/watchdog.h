@@ -5,6 +5,10 @@
 
 namespace tenon::views::testing {
 
+/// A program that a signal ends says which one, and prints the stack of the thread that it came to: where only the
+/// output of a test is kept, nothing else tells what happened. Sanitizers, which tell more, keep their own.
+void tell_what_ends_the_program();
+
 /// Ends the program where one act takes minutes: a window that hangs is a finding. The log's last line says which act
 /// it was, and the stack of every thread is printed, to say where.
 class Watchdog {
