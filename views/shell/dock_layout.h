@@ -55,8 +55,9 @@ void leave_separator(QMainWindow* window);
 /// Ends what is being dragged and leaves the separator under the mouse: see Note [Layouts under a held mouse]. Before
 /// every change of the docks that no mouse made.
 void end_drags(QMainWindow* window, const QHash<QString, Dock*>& docks);
-/// Lets go of a tab that is held when its bar changes under the hand: see Note [A held tab].
-void guard_tabs(QMainWindow* window);
+/// Lets go of a tab that is held when its bar changes under the hand, and keeps the window from separators that a hand
+/// only slips over: see Note [A held tab] and Note [A hand that slips over a separator].
+void guard_drags(QMainWindow* window);
 /// Puts the docks (by id) as the layout says.
 void arrange(QMainWindow* window, const QHash<QString, Dock*>& docks, const NamedLayout& layout);
 

@@ -34,7 +34,7 @@ MainWindow::MainWindow(Workbench& bench, ThemeName theme, QWidget* parent)
   setDockOptions(AllowNestedDocks | AllowTabbedDocks);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   setDocumentMode(true);
-  guard_tabs(this);
+  guard_drags(this);
   // Its first size, with room for the frame and title that the desktop draws round it.
   resize(QSize(1440, 900).boundedTo(screen()->availableSize() - QSize(8, 40)));
 

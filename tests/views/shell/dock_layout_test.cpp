@@ -27,6 +27,25 @@ class DockLayout : public testing::WindowTest {
     for (QTabBar* b : window_->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) found << b;
     return found;
   }
+  /// Puts docks so that a separator is deeper in than any that the named layouts have, and the mouse on it.
+  QPoint rest_on_deep_separator() {
+    QList<QDockWidget*> docks;
+    for (const char* id : {"dock.project", "dock.builder", "dock.training", "dock.log"})
+      docks << window_->findChild<QDockWidget*>(id);
+    for (Dock* d : window_->findChildren<Dock*>()) window_->removeDockWidget(d);
+    window_->addDockWidget(Qt::LeftDockWidgetArea, docks[0]);
+    window_->splitDockWidget(docks[0], docks[1], Qt::Horizontal);
+    window_->splitDockWidget(docks[1], docks[2], Qt::Vertical);
+    window_->splitDockWidget(docks[2], docks[3], Qt::Horizontal);
+    for (QDockWidget* d : docks) d->show();
+    settle();
+    QDockWidget *below = docks[2], *beside = docks[3];
+    const QPoint at((below->geometry().right() + beside->geometry().left()) / 2, below->geometry().center().y());
+    mouse(QEvent::MouseMove, at + QPoint(90, 30), Qt::NoButton, Qt::NoButton);
+    mouse(QEvent::MouseMove, at, Qt::NoButton, Qt::NoButton);
+    EXPECT_EQ(window_->cursor().shape(), Qt::SplitHCursor);
+    return at;
+  }
   int time_ = 1000;
 };
 
@@ -72,27 +91,30 @@ TEST_F(DockLayout, ALayoutMayChangeUnderAMouseThatRestsOnASeparator) {
   for (const char* then : {"layout.train", "layout.debug", "layout.profile", "layout.build"}) {
     window_->commands().run("layout.build");
     settle();
-    // A separator deeper in than any that the named layouts have.
-    QList<QDockWidget*> docks;
-    for (const char* id : {"dock.project", "dock.builder", "dock.training", "dock.log"})
-      docks << window_->findChild<QDockWidget*>(id);
-    for (Dock* d : window_->findChildren<Dock*>()) window_->removeDockWidget(d);
-    window_->addDockWidget(Qt::LeftDockWidgetArea, docks[0]);
-    window_->splitDockWidget(docks[0], docks[1], Qt::Horizontal);
-    window_->splitDockWidget(docks[1], docks[2], Qt::Vertical);
-    window_->splitDockWidget(docks[2], docks[3], Qt::Horizontal);
-    for (QDockWidget* d : docks) d->show();
-    settle();
-    QDockWidget *below = docks[2], *beside = docks[3];
-    const QPoint from((below->geometry().right() + beside->geometry().left()) / 2, below->geometry().center().y());
-    mouse(QEvent::MouseMove, from + QPoint(90, 30), Qt::NoButton, Qt::NoButton);
-    mouse(QEvent::MouseMove, from, Qt::NoButton, Qt::NoButton);
-    ASSERT_EQ(window_->cursor().shape(), Qt::SplitHCursor);
+    const QPoint from = rest_on_deep_separator();
     window_->commands().run(then);
     EXPECT_EQ(window_->cursor().shape(), Qt::ArrowCursor);
     settle();
     for (int i = 0; i < 6; ++i) mouse(QEvent::MouseMove, from + QPoint(40 * i, 25 * i), Qt::NoButton, Qt::NoButton);
   }
+}
+
+/// See Note [A hand that slips over a separator].
+TEST_F(DockLayout, ADockIsTakenAwayOverTheSeparatorBesideIt) {
+  window_->commands().run("layout.build");
+  settle();
+  const QPoint separator = rest_on_deep_separator();
+  QWidget* log = window_->view("log")->parentWidget();
+  const QPoint title = log->mapTo(window_.get(), QPoint(4, 12)), over(separator.x(), title.y());
+  mouse(QEvent::MouseMove, title, Qt::NoButton, Qt::NoButton);
+  mouse(QEvent::MouseButtonPress, title, Qt::LeftButton, Qt::LeftButton);
+  mouse(QEvent::MouseMove, over, Qt::LeftButton, Qt::NoButton);
+  for (int i = 1; i <= 5; ++i) mouse(QEvent::MouseMove, over + QPoint(-30 * i, -40 * i), Qt::LeftButton, Qt::NoButton);
+  settle();
+  EXPECT_TRUE(log->isWindow()) << "the drag took it off";
+  mouse(QEvent::MouseButtonRelease, over + QPoint(-150, -200), Qt::NoButton, Qt::LeftButton);
+  settle();
+  for (int i = 0; i < 6; ++i) mouse(QEvent::MouseMove, separator + QPoint(40 * i, 25 * i), Qt::NoButton, Qt::NoButton);
 }
 
 TEST_F(DockLayout, ASeparatorGoesWithTheMouse) {
