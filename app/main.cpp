@@ -13,6 +13,7 @@
 #include "app/window/window.h"
 #include "core/cache_folder.h"
 #include "core/error.h"
+#include "core/mapped_pages.h"
 #include "core/parallel.h"
 #include "core/version.h"
 #include "views/shared/settings.h"
@@ -120,15 +121,28 @@ int run(int argc, char** argv) {
   return command->run(parse_args(*command, rest));
 }
 
+/// Whether files were whole as long as they were read; says it of those that were not.
+bool files_were_whole() {
+  const std::vector<std::string> cut = cut_files();
+  for (const std::string& f : cut)
+    std::fprintf(stderr,
+                 "tenon: %s was cut short by another program while it was read: what is missing of it counted as "
+                 "zeros\n  Run the command again once the file is whole\n",
+                 f.c_str());
+  return cut.empty();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    return files_were_whole() || status != 0 ? status : 1;
   } catch (...) {
     const Error e = caught_error();
     if (!e.message().empty()) std::fprintf(stderr, "tenon: %s\n", e.what());
+    files_were_whole();
     return e.kind() == Error::Kind::usage ? 2 : 1;
   }
 }

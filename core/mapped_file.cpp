@@ -1,13 +1,13 @@
 #include "core/mapped_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/cache_folder.h"
 #include "core/error.h"
@@ -32,16 +32,15 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (fd < 0) throw Error(path + ": cannot be opened: " + std::strerror(errno));
   struct stat st {};
   const bool known = ::fstat(fd, &st) == 0;
-  void* p = MAP_FAILED;
-  // No reserve: the private copies of pages are few, whatever the file's size is.
-  if (known && S_ISREG(st.st_mode) && st.st_size > 0)
-    p = ::mmap(nullptr, static_cast<size_t>(st.st_size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+  MappedPages pages;
+  if (known && S_ISREG(st.st_mode))
+    pages = MappedPages(fd, static_cast<size_t>(st.st_size), path, MappedPages::Writes::to_copies);
   ::close(fd);
-  if (p == MAP_FAILED) return of(read_file(path), path);
+  if (!pages) return of(read_file(path), path);
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->name_ = path;
-  file->bytes_ = {static_cast<const char*>(p), static_cast<size_t>(st.st_size)};
-  file->mapped_ = true;
+  file->pages_ = std::move(pages);
+  file->bytes_ = file->pages_.bytes();
   file->held_ = cache::hold(path);
   return file;
 }
@@ -68,16 +67,8 @@ std::shared_ptr<const MappedFile> MappedFile::part(std::shared_ptr<const MappedF
 
 void MappedFile::forget(std::string_view part) const {
   if (whole_) return whole_->forget(part);
-  constexpr size_t kPage = 4096;
-  if (!mapped_ || part.size() < kPage) return;
-  const auto from = (static_cast<size_t>(part.data() - bytes_.data()) + kPage - 1) / kPage * kPage,
-             to =
-                 static_cast<size_t>(part.data() - bytes_.data() + static_cast<ptrdiff_t>(part.size())) / kPage * kPage;
-  if (from < to) ::madvise(const_cast<char*>(bytes_.data()) + from, to - from, MADV_DONTNEED);
-}
-
-MappedFile::~MappedFile() {
-  if (mapped_) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  const auto from = static_cast<size_t>(part.data() - bytes_.data());
+  pages_.forget(from, from + part.size());
 }
 
 Tensor tensor_of(const std::shared_ptr<const MappedFile>& file, size_t offset, size_t bytes, DType dtype,

@@ -3,14 +3,14 @@
 #include <string>
 #include <string_view>
 
+#include "core/mapped_pages.h"
 #include "core/tensor.h"
 
 namespace tenon {
 
 /// The bytes of a file, or of a string, that tensors may be windows of. A file is mapped: its pages are read when they
-/// are touched, and a write goes to a private copy of the page, never to the file. Whoever cuts the file short
-/// meanwhile ends the program, as with any mapping. One of the cache folder is held while it is open: see
-/// cache_folder.h.
+/// are touched, and a write goes to a private copy of the page, never to the file. Of a file that is cut short
+/// meanwhile see mapped_pages.h. One of the cache folder is held while it is open: see cache_folder.h.
 class MappedFile {
  public:
   /// Throws Error naming the file. What cannot be mapped (a pipe) is read.
@@ -18,7 +18,6 @@ class MappedFile {
   static std::shared_ptr<const MappedFile> of(std::string bytes, std::string name);
   /// A stretch of another one, which lives as long; it must lie inside.
   static std::shared_ptr<const MappedFile> part(std::shared_ptr<const MappedFile> whole, size_t offset, size_t bytes);
-  ~MappedFile();
   MappedFile(const MappedFile&) = delete;
 
   std::string_view bytes() const { return bytes_; }
@@ -31,7 +30,7 @@ class MappedFile {
   MappedFile() = default;
   std::string name_, owned_;
   std::string_view bytes_;
-  bool mapped_ = false;
+  MappedPages pages_;
   std::shared_ptr<const MappedFile> whole_;  ///< whose bytes these are
   std::shared_ptr<const void> held_;
 };

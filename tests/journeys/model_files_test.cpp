@@ -1,7 +1,9 @@
 // A checkpoint looked at on the command line: its tensors, the statistics of one and of all.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <future>
 
 #include "core/file.h"
 #include "engine/formats/safetensors.h"
@@ -70,6 +72,32 @@ TEST(ModelFilesInspected, the_code_of_a_torchscript_program_is_listed_and_never_
   const Outcome none = tenon({"inspect", weights, "--code"});
   EXPECT_EQ(none.status, 1);
   EXPECT_NE(none.err.find("brings no code"), std::string::npos) << none.err;
+}
+
+/// Whether a process has this file mapped.
+bool is_mapped_somewhere(const std::string& file) {
+  std::error_code gone;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", gone))
+    if (slurp(process.path() / "maps").find(file) != std::string::npos) return true;
+  return false;
+}
+
+TEST(ModelFilesInspected, one_that_is_cut_short_meanwhile_is_told_of) {
+  Folder dir;
+  const std::string file = dir / "m.safetensors";
+  constexpr uint64_t kBytes = uint64_t{3} << 29;  // of zeros that take no room on the disk
+  const std::string header = "{\"w\":{\"dtype\":\"U8\",\"shape\":[" + std::to_string(kBytes) +
+                             "],\"data_offsets\":[0," + std::to_string(kBytes) + "]}}";
+  const uint64_t length = header.size();
+  std::ofstream(file, std::ios::binary) << std::string(reinterpret_cast<const char*>(&length), 8) << header;
+  std::filesystem::resize_file(file, 8 + length + kBytes);
+  auto reading = std::async(std::launch::async, [&] { return tenon({"inspect", file, "--stats"}); });
+  while (!is_mapped_somewhere(file) && reading.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready)
+    continue;
+  std::filesystem::resize_file(file, 4096);
+  const Outcome read = reading.get();
+  EXPECT_EQ(read.status, 1) << read.out;
+  EXPECT_NE(read.err.find(file + " was cut short by another program"), std::string::npos) << read.err;
 }
 
 }  // namespace

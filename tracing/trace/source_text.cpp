@@ -3,7 +3,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -230,25 +229,10 @@ std::shared_ptr<const SourceText> SourceText::of(std::string bytes) {
 
 void SourceText::map(int file, size_t bytes, const std::string& path) {
   if (bytes == 0) return;
-  mapped_ = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-  if (mapped_ == MAP_FAILED) {
-    mapped_ = nullptr;
-    throw Error(fmt::format("{} cannot be mapped into memory: {}", path, std::strerror(errno)));
-  }
-  madvise(mapped_, bytes, MADV_SEQUENTIAL);
-  bytes_ = {static_cast<const char*>(mapped_), bytes};
-}
-
-SourceText::~SourceText() {
-  if (mapped_) munmap(mapped_, bytes_.size());
-}
-
-void SourceText::forget(size_t from, size_t to) const {
-  if (!mapped_) return;
-  constexpr size_t kPage = 4096;
-  from = (from + kPage - 1) / kPage * kPage;
-  to = to / kPage * kPage;
-  if (from < to) madvise(static_cast<char*>(mapped_) + from, to - from, MADV_DONTNEED);
+  pages_ = MappedPages(file, bytes, path);
+  if (!pages_) throw Error(fmt::format("{} cannot be mapped into memory: {}", path, std::strerror(errno)));
+  pages_.expect_in_order();
+  bytes_ = pages_.bytes();
 }
 
 }  // namespace tenon::traces

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/mapped_pages.h"
+
 namespace tenon::traces {
 
 /// The text of a file as one piece of memory: mapped where it is plain, unpacked into a nameless temporary file and
@@ -18,21 +20,20 @@ class SourceText {
   static std::shared_ptr<const SourceText> open_like(const std::string& path, const struct FileKey& key,
                                                      uint64_t bytes);
   static std::shared_ptr<const SourceText> of(std::string text);
-  ~SourceText();
   SourceText(const SourceText&) = delete;
 
   std::string_view bytes() const { return bytes_; }
   bool cut_short() const { return cut_short_; }
   bool packed() const { return packed_; }
   /// The pages of [from, to) are not needed for now: they no longer count as this process's memory.
-  void forget(size_t from, size_t to) const;
+  void forget(size_t from, size_t to) const { pages_.forget(from, to); }
 
  private:
   SourceText() = default;
   void map(int file, size_t bytes, const std::string& path);
   std::string owned_;
   std::string_view bytes_;
-  void* mapped_ = nullptr;
+  MappedPages pages_;
   bool cut_short_ = false, packed_ = false;
 };
 

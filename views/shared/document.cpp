@@ -188,6 +188,7 @@ Document read_document(const std::string& path, Document::Kind kind,
   Document d{.kind = kind, .path = path, .title = std::filesystem::path(path).filename().string()};
   const traces::ReadOptions options{.write_cache = false, .progress = progress};
   std::error_code code;
+  if (!std::filesystem::is_directory(path, code)) d.key = traces::file_key(path);
   switch (kind) {
     case Document::Kind::trace:
       if (std::filesystem::is_directory(path, code)) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tracing/trace/counter_curve.h"
+#include "tracing/trace/file_key.h"
 #include "tracing/trace/joined_trace.h"
 #include "tracing/trace/trace_store.h"
 
@@ -39,8 +40,9 @@ struct Document {
 
   // Of a session: `trace` holds the events of all ranks on one axis, for the timeline and what is selected in it.
   std::vector<traces::TracePart> ranks = {};
-  size_t rank = 0;                         ///< of them, what every other page is about
-  std::vector<std::string> left_out = {};  ///< a sentence for each file of the folder that is not among them
+  size_t rank = 0;                          ///< of them, what every other page is about
+  std::vector<std::string> left_out = {};   ///< a sentence for each file of the folder that is not among them
+  std::optional<traces::FileKey> key = {};  ///< of the file as it was read; a folder has none
 
   /// What pages are about: the rank that is chosen, or the one trace that there is.
   traces::TracePart part() const { return part_of(rank); }

@@ -50,6 +50,8 @@ Workbench::Workbench(QObject* parent)
   });
   look_.setInterval(1000);
   connect(&look_, &QTimer::timeout, this, &Workbench::look_at_file);
+  connect(&look_beside_, &QTimer::timeout, this, &Workbench::look_at_documents);
+  look_beside_.start(1000);
   connect(&jobs, &Jobs::failed, this, &Workbench::fail);
   connect(&files, &Jobs::failed, this, &Workbench::fail);
   connect(&jobs, &Jobs::changed, this, &Workbench::state_changed);

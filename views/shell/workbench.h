@@ -193,7 +193,9 @@ class Workbench : public Bench {
   void save_model();
   void save_recipe();
   void save_last_edits();
-  // What others do to the file (workbench_others.cpp).
+  // What others do to the project and to the files beside it (workbench_others.cpp).
+  void look_at_documents();
+  void tell_changed(int id, bool cut);
   void look_at_file();
   const projects::RunInfo* trained_elsewhere() const;
   bool ask_to_train_beside(const QString& title, std::function<void()> train);
@@ -233,7 +235,8 @@ class Workbench : public Bench {
   std::vector<projects::MetricRow> live_rows_;
   std::vector<WatchHit> live_hits_;  ///< where a watch of the run that trains began to hold
   QTimer tick_, save_timer_;
-  QTimer look_;               ///< for what others do to the file
+  QTimer look_;               ///< for what others do to the project
+  QTimer look_beside_;        ///< and to what is open beside it
   QTimer save_again_;         ///< a save that failed is tried again
   bool unsaved_ = false;      ///< the model on the canvas is newer than the file's
   bool save_failed_ = false;  ///< and that was told

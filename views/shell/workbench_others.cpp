@@ -1,7 +1,10 @@
 // The project's file may be open elsewhere too: in another window, on the command line. What they do there is seen
-// here.
+// here; so is what others do to the files that are open beside it.
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/mapped_pages.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 #include "views/shell/workbench.h"
@@ -50,6 +53,58 @@ void Workbench::look_at_file() {
         emit state_changed();
       },
       [](const QString&, const QString&) {}, true);  // a file that is gone is told of by whatever needs it
+}
+
+/// A script that saves its weights once more writes over what is open here.
+void Workbench::look_at_documents() {
+  const std::vector<std::string> cut = cut_files();
+  for (const std::string& path : cut) {
+    const auto shown =
+        std::find_if(documents_.begin(), documents_.end(), [&](const Document& d) { return d.path == path; });
+    if (shown != documents_.end())
+      tell_changed(shown->id, true);
+    else
+      fail(tr("%1 was cut short").arg(QString::fromStdString(path)),
+           tr("Another program did so while it was read here: what is missing of it counts as zeros."),
+           tr("Do what read it again, once it is whole."));
+  }
+  if (documents_.empty() || files.has("beside")) return;
+  std::vector<std::pair<int, traces::FileKey>> asked;
+  for (const Document& d : documents_)
+    if (d.key) asked.emplace_back(d.id, *d.key);
+  files.start(
+      "beside", tr("Look for what others changed"),
+      [asked](const Jobs::Report&, const std::atomic<bool>&) {
+        std::vector<int> changed;
+        std::error_code gone;  // what is gone is still open here, as it was
+        for (const auto& [id, key] : asked)
+          if (!traces::unchanged(key) && std::filesystem::exists(key.path, gone)) changed.push_back(id);
+        return changed;
+      },
+      [this](const std::vector<int>& changed) {
+        for (int id : changed) tell_changed(id, false);
+      },
+      [](const QString&, const QString&) {}, true);
+}
+
+/// `cut`: a look at it found no more what was there. Told once of a document: the key, which says how it was, goes.
+void Workbench::tell_changed(int id, bool cut) {
+  const auto d = std::find_if(documents_.begin(), documents_.end(), [id](const Document& one) { return one.id == id; });
+  if (d == documents_.end() || !d->key) return;
+  d->key.reset();
+  const QString path = QString::fromStdString(d->path), title = QString::fromStdString(d->title);
+  log(tr("%1 was changed by another program").arg(path));
+  // Of a model only what lies where is kept; its values are looked up when they are asked for.
+  const QString what = cut ? tr("It was cut short: what is missing of it counts as zeros.")
+                       : d->kind == Document::Kind::model
+                           ? tr("Values that are looked at now may be new ones or old ones.")
+                           : tr("What is shown is as it was read.");
+  emit notice({tr("Another program changed %1").arg(title), what, tr("Open it again"),
+               [this, id, path] {
+                 close_document(id);
+                 open(path);
+               },
+               [this, id] { return document(id) != nullptr; }});
 }
 
 /// A run of this project that another process or another window trains. One that was trained here, and could not write

@@ -3,6 +3,8 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QDateTime>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -256,6 +258,35 @@ TEST_F(ModelFiles, reading_can_be_cancelled_and_the_file_closed_meanwhile) {
   drop({large("again.safetensors", kTooLongToRead)});
   bench_->select(Selection::file_tensor(bench_->documents().at(0).id, "w", "test"));
   until([&] { return reads(); });
+}
+
+/// As a script does that saves its weights once more: it cuts the file short first.
+TEST_F(ModelFiles, a_file_that_another_program_writes_over_is_told_of_and_opened_again) {
+  make_window();
+  const QString path = large("large.safetensors", kTooLongToRead);
+  drop({path});
+  ASSERT_EQ(bench_->documents().size(), 1u);
+  const int id = bench_->documents()[0].id;
+  bench_->select(Selection::file_tensor(id, "w", "test"));
+  auto reads = [this] { return bench_->jobs.has("model file statistics"); };
+  until([&] { return reads() && drawn("reading,"); });
+  EXPECT_FALSE(banner_shown());
+  std::filesystem::resize_file(path.toStdString(), 100);
+  until([&] { return banner_shown(); });
+  EXPECT_TRUE(banner().contains("Another program changed large.safetensors")) << banner().toStdString();
+  EXPECT_TRUE(banner().contains("cut short")) << banner().toStdString();
+  large("large.safetensors", 4096);
+  ASSERT_NE(banner_action(), nullptr);
+  click(banner_action(), banner_action()->rect().center());
+  until([&] { return bench_->documents().size() == 1 && bench_->documents()[0].id != id; });
+  settle();
+  EXPECT_FALSE(banner_shown());
+  EXPECT_TRUE(problems_.empty());
+  // Whole, but another one: values are its own, and what lies where may have changed.
+  QFile(path).setFileTime(QDateTime::currentDateTime().addSecs(-60), QFileDevice::FileModificationTime);
+  large("large.safetensors", 8192);
+  until([&] { return banner_shown(); });
+  EXPECT_TRUE(banner().contains("new ones or old ones")) << banner().toStdString();
 }
 
 TEST_F(ModelFiles, a_project_begins_with_the_weights_of_the_shown_file) {
