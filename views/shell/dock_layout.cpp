@@ -222,9 +222,10 @@ class DragGuard : public QObject {
     bar->installEventFilter(this);
     bar->setElideMode(Qt::ElideNone);  // where there is no room for all of them they scroll: nobody reads "T…"
   }
-  /// The layout has a place for the bar: docks of its tabs are in it, and all of them tabbed with each other. (A tab's
-  /// data is its dock's address, which may be that of one long gone.) A layout that waits to be made anew is made
-  /// first: the bars that it has no use for lose their tabs then.
+  /// The layout has a place for the bar: docks of its tabs are in it, all of them tabbed with each other, and one of
+  /// them is seen at the bar's edge. (A tab's data is its dock's address, which may be that of one long gone.) A layout
+  /// that waits to be made anew is made first: the bars that it has no use for lose their tabs then, but not all of
+  /// them.
   static bool stands(const QTabBar* bar) {
     const auto* window = qobject_cast<QMainWindow*>(bar->parentWidget());
     if (!window) return true;
@@ -239,7 +240,14 @@ class DragGuard : public QObject {
     QDockWidget* first = *there.begin();
     together << first;
     for (QDockWidget* d : window->tabifiedDockWidgets(first)) together << d;
-    return together.contains(there);
+    const QRect b = bar->geometry();
+    constexpr int kNear = 12;
+    const bool seen = std::any_of(there.begin(), there.end(), [&](const QDockWidget* d) {
+      const QRect at = d->geometry();
+      return std::abs(at.left() - b.left()) < kNear &&
+             (std::abs(at.bottom() - b.top()) < kNear || std::abs(at.top() - b.bottom()) < kNear);
+    });
+    return seen && together.contains(there);
   }
   void let_go() {
     QTabBar* bar = std::exchange(held_, QPointer<QTabBar>());

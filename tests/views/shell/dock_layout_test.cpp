@@ -133,6 +133,26 @@ TEST_F(DockLayout, ASeparatorGoesWithTheMouse) {
   EXPECT_GT(project->width(), before + 30);
 }
 
+TEST_F(DockLayout, ATabGoesWithTheMouse) {
+  for (const char* layout : {"layout.build", "layout.train"}) {
+    window_->commands().run(layout);
+    settle();
+    QTabBar* bar = nullptr;
+    for (QTabBar* b : bars())
+      if (b->isVisible() && b->count() > 2 && (!bar || b->count() > bar->count())) bar = b;
+    ASSERT_TRUE(bar);
+    const QString second = bar->tabText(1);
+    const QPoint from = bar->mapTo(window_.get(), bar->tabRect(0).center());
+    const int far = bar->tabRect(0).width() / 2 + bar->tabRect(1).width();
+    mouse(QEvent::MouseMove, from, Qt::NoButton, Qt::NoButton);
+    mouse(QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
+    for (int i = 1; i <= 8; ++i) mouse(QEvent::MouseMove, from + QPoint(far * i / 8, 0), Qt::LeftButton, Qt::NoButton);
+    mouse(QEvent::MouseButtonRelease, from + QPoint(far, 0), Qt::NoButton, Qt::LeftButton);
+    settle();
+    EXPECT_EQ(bar->tabText(0), second) << layout;
+  }
+}
+
 /// Found by the monkey: Note [A held tab].
 TEST_F(DockLayout, ATabHeldWhileItsBarGoesIsLetGo) {
   auto widest = [this] {
