@@ -116,7 +116,7 @@ StepBounds why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
                 {"compute", "compute-bound", computing, fmt::format("ops on the CPU take {}", per_step.text(computing)),
                  within(ops, computing),
                  own ? "look at `ops` for the largest; more threads, bfloat16 (amp) or a smaller model make them faster"
-                     : "look at `trace ops` for the largest; more threads, bfloat16 or torch.compile make them faster",
+                     : "look at the largest ops; more threads, bfloat16 or torch.compile make them faster",
                  ops.sight()}},
                total,
                per_step.count,
@@ -190,7 +190,7 @@ StepBounds why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<
       {"host", "host-bound", by_host,
        fmt::format("the GPU waits {} for the CPU to launch {:.0f} kernels", per_step.text(by_host), calls),
        in_python ? fmt::format(", {} of it while no op runs", per_step(idle.time(R::no_op))) : "",
-       in_python ? "look at the Python code between the ops (`trace critical-path`; with_stack=True shows it by "
+       in_python ? "look at the Python code between the ops (the critical path; with_stack=True shows it by "
                    "function); torch.compile or CUDA graphs where it is many small pieces"
                  : "use a larger batch, torch.compile, CUDA graphs, or fewer small ops",
        most_host},
@@ -212,8 +212,7 @@ StepBounds why_on_gpu(const Trace& t, const GpuTimeline& gpu, const std::vector<
        "keep data on the GPU, pin host memory and copy with non_blocking=True on a stream of their own", most_copying},
       {"compute", "compute-bound", compute, fmt::format("kernels keep the GPU busy for {}", per_step.text(compute)),
        by_kernel.time() > 0 ? fmt::format(", {} of it in {}", per_step(by_kernel.time()), by_kernel.name()) : "",
-       "look at `trace kernels` for the largest; lower precision, fused or better kernels are what is left",
-       by_kernel.sight()}};
+       "look at the largest kernels; lower precision, fused or better kernels are what is left", by_kernel.sight()}};
   for (const QueuedCause& q : kQueuedCauses)
     if (const int64_t time = idle.time(q.reason); time > 0)
       causes.push_back({q.name, q.bound, time,
