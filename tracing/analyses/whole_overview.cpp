@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 /// Raised where what an overview says of the same events changes.
-constexpr const char* kOverviewForm = "overview " TENON_VERSION " 1";
+constexpr const char* kOverviewForm = "overview " TENON_VERSION " 2";
 constexpr int64_t kFar = INT64_MAX / 4;
 
 [[noreturn]] void not_sound() { throw Error("damaged"); }
