@@ -85,7 +85,7 @@ void let_go(int slot) {
 
 }  // namespace
 
-MappedPages::MappedPages(int file, size_t bytes, std::string name, Writes writes) : name_(std::move(name)) {
+MappedPages::MappedPages(int file, size_t bytes, const std::string& name, Writes writes) {
   if (bytes == 0) return;
   // No reserve: the private copies of pages are few, whatever the file's size is.
   void* p = mmap(nullptr, bytes, writes == Writes::none ? PROT_READ : PROT_READ | PROT_WRITE,
@@ -93,7 +93,7 @@ MappedPages::MappedPages(int file, size_t bytes, std::string name, Writes writes
   if (p == MAP_FAILED) return;
   data_ = p;
   bytes_ = bytes;
-  slot_ = guard(p, bytes, name_);
+  slot_ = guard(p, bytes, name);
 }
 
 MappedPages::~MappedPages() {
@@ -104,14 +104,12 @@ MappedPages::~MappedPages() {
 MappedPages::MappedPages(MappedPages&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      slot_(std::exchange(other.slot_, -1)),
-      name_(std::move(other.name_)) {}
+      slot_(std::exchange(other.slot_, -1)) {}
 
 MappedPages& MappedPages::operator=(MappedPages&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(slot_, other.slot_);
-  std::swap(name_, other.name_);
   return *this;
 }
 

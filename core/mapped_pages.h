@@ -20,7 +20,7 @@ class MappedPages {
   MappedPages() = default;
   /// The first `bytes` of an open file, which may be closed afterwards. `name`: of the file, for people. Empty where
   /// the system refuses, with the reason in errno, and where there are no bytes.
-  MappedPages(int file, size_t bytes, std::string name, Writes writes = Writes::none);
+  MappedPages(int file, size_t bytes, const std::string& name, Writes writes = Writes::none);
   ~MappedPages();
   MappedPages(MappedPages&& other) noexcept;
   MappedPages& operator=(MappedPages&& other) noexcept;
@@ -37,7 +37,6 @@ class MappedPages {
   void* data_ = nullptr;
   size_t bytes_ = 0;
   int slot_ = -1;
-  std::string name_;
 };
 
 /// The names of the files that a look found cut short since the last call, each once.
