@@ -239,7 +239,12 @@ TEST_F(ModelFiles, reading_can_be_cancelled_and_the_file_closed_meanwhile) {
   const int id = bench_->documents()[0].id;
   bench_->select(Selection::file_tensor(id, "w", "test"));
   auto reads = [this] { return bench_->jobs.has("model file statistics"); };
-  until([&] { return reads() && drawn("reading,"); });
+  // The picture is at rest once the values of the slice, which stand above the statistics, are drawn.
+  int quiet = 0;
+  until([&] {
+    quiet = reads() && drawn("reading,") && !bench_->jobs.has("model file slice") ? quiet + 1 : 0;
+    return quiet > 5;
+  });
   SceneCanvas* c = picture();
   click(c, place(c, {TensorPane::cancel, 0}));
   settle();
