@@ -269,8 +269,8 @@ VerifyReport verify_certified(const std::string& file, const VerifyOptions& opti
   const std::string path = options.certificate.empty() ? file + ".certificate" : options.certificate;
   if (!std::filesystem::exists(path))
     throw Error(path + " is not there",
-                "File › Certify an exported model…, or tenon certify, writes it; tenon verify takes another one with "
-                "--certificate.");
+                "File › Certify an exported model…, or tenon certify, writes it; "
+                "tenon verify takes another one with --certificate.");
   return verify_with(read_file(path), path, file, options, progress);
 }
 

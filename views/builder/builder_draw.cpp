@@ -391,8 +391,8 @@ void BuilderModel::draw_status(Scene& scene) const {
   scene.text({size_.w - fault_w - 12, size_.h - 28, fault_w, 28}, (wrong.empty() ? "✓ " : "⚠ ") + fault,
              wrong.empty() ? Ink::good_text : Ink::bad_text, Face::small, Align::right);
   const std::string habits =
-      tr("Wheel moves · Ctrl and wheel zooms · drag on the ground selects, with the middle button moves · port to port "
-         "wires");
+      tr("Wheel moves · Ctrl and wheel zooms · drag on the ground selects, with the middle button moves · "
+         "port to port wires");
   if (const float w = text_width(habits, Face::small) + 24;
       why_.empty() && said_.empty() && !used_wheel_ && !own_view_ && w < size_.w && size_.h > 200) {
     scene.rect({0, size_.h - 49, w, 20}, Ink::panel);  // the ground's dots would stand among its points

@@ -41,7 +41,8 @@ CodeView::CodeView(const ViewDef& def, Bench& bench, QWidget* parent)
   again_ = bar->add_button("code.again", tr("As the graph"),
                            tr("Gives up what was typed: the source says the graph again"), [this] { write(); });
   copy_ = bar->add_button("code.copy", tr("Copy"), tr("The whole source to the clipboard"), [this] { copy(); });
-  bar->add_button("code.open", tr("Open…"), tr("Reads the model of a Python file; it is not run"), [this] { open(); });
+  const QString reads = tr("Reads the model of a Python file; it is not run");
+  bar->add_button("code.open", tr("Open…"), reads, [this] { open(); });
   save_ = bar->add_button("code.save", tr("Save as…"), tr("Writes the source to a Python file"), [this] { save(); });
   box->addWidget(bar);
   editor_ = new CodeEditor(page);

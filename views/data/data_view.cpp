@@ -359,14 +359,15 @@ const bool registered_data_view = register_view<DataView>(
      .order = 14,
      .layouts = {"Build", "Train"},
      .shows = nullptr,
-     .help = {tr_later("What the next run learns from: how its files were read, what was taken for granted, and what "
-                       "looks wrong in them, each with the file and the row; and whether the model suits them. Classes "
-                       "and samples have pages of their own; Transforms shows a sample as it is and behind each "
-                       "transform of the recipe."),
-              tr_later("Choose another file or folder, of any kind. Begin with … takes a model that suits it; Fit the "
-                       "model changes the ends of the one that is there. Read every sample finds what is doubled, "
-                       "what both splits hold, and values that are not finite. Small data are read by themselves."),
-              tr_later("Tab goes from list to list, Up and Down choose a row.")}});
+     .help = {
+         tr_later("What the next run learns from: how its files were read, what was taken for granted, and what "
+                  "looks wrong in them, each with the file and the row; and whether the model suits them. Classes "
+                  "and samples have pages of their own; Transforms shows a sample as it is and behind each "
+                  "transform of the recipe."),
+         tr_later("Choose another file or folder, of any kind. Begin with … takes a model that suits it; "
+                  "Fit the model changes the ends of the one that is there. Read every sample finds what is "
+                  "doubled, what both splits hold, and values that are not finite. Small data are read by themselves."),
+         tr_later("Tab goes from list to list, Up and Down choose a row.")}});
 }  // namespace
 
 }  // namespace tenon::views

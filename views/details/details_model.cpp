@@ -42,9 +42,9 @@ void op_details(Details& d, const Links& links, uint32_t seq) {
   about.rows.push_back({tr("phase"), word(op.origin.phase), {}, {}, ink_of(op.origin.phase)});
   if (!op.attrs.empty()) about.rows.push_back(row(tr("attributes"), op.attrs, op.attrs));
   double share = r.duration_ns > 0 ? static_cast<double>(op.duration_ns) / static_cast<double>(r.duration_ns) : 0;
-  about.rows.push_back(row(tr("time"),
-                           tr("{} · {} of step", format_ns(static_cast<double>(op.duration_ns)), format_percent(share)),
-                           fmt::format("{} ns", op.duration_ns)));
+  const std::string time = format_ns(static_cast<double>(op.duration_ns));
+  about.rows.push_back(
+      row(tr("time"), tr("{} · {} of step", time, format_percent(share)), fmt::format("{} ns", op.duration_ns)));
   about.rows.push_back(
       row(tr("start"), format_ns(static_cast<double>(op.start_ns)), fmt::format("{} ns", op.start_ns)));
   if (op.flops > 0) {

@@ -200,9 +200,9 @@ void FlameView::describe() {
   QString text = d        ? QString::fromStdString(part_title(*d))
                  : record ? tr("step %1").arg(QString::fromStdString(format_grouped(record->step)))
                           : QString();
+  const std::string event = format_grouped(static_cast<int64_t>(shown_->moment));
   if (shown_->snapshot)
-    text +=
-        tr(" · alive after event %1").arg(QString::fromStdString(format_grouped(static_cast<int64_t>(shown_->moment))));
+    text += tr(" · alive after event %1").arg(QString::fromStdString(event));
   else if (shown_->to > shown_->from)
     text += tr(" · %1 to %2")
                 .arg(QString::fromStdString(format_ns(shown_->from)), QString::fromStdString(format_ns(shown_->to)));

@@ -46,7 +46,8 @@ struct LayeredOptions {
 
 /// Places a graph in layers (Sugiyama, Tagawa and Toda, 1981): edges that close a circle are turned round, each node
 /// stands a rank below the lowest that feeds it, nodes of a rank are ordered by sweeps of barycentres, and placed as in
-/// Brandes and Köpf (2001), with ports as in Rüegg et al. (2015). The same graph gives the same picture on any machine.
+/// Brandes and Köpf (2001), with ports as in Rüegg et al. (2015).
+/// The same graph gives the same picture on any machine.
 /// Time and memory grow with nodes and edges, also of graphs with very long edges: those that would need too many
 /// places within ranks run beside the picture.
 LayeredLayout layered_layout(const LayeredGraph& graph, const LayeredOptions& options = {});

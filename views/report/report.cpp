@@ -34,8 +34,8 @@ Table::Cell count_cell(int64_t n) { return Table::Cell::number(static_cast<doubl
 
 void tell_summary(HtmlPage& page, const RunReport& r) {
   const Evaluation& e = r.results.evaluation;
-  page.lead(fmt::format("{} · step {} of {} · {}", r.project, format_grouped(r.step), format_grouped(r.run.total_steps),
-                        r.run.status));
+  const std::string total = format_grouped(r.run.total_steps);
+  page.lead(fmt::format("{} · step {} of {} · {}", r.project, format_grouped(r.step), total, r.run.status));
   std::vector<std::pair<std::string, std::string>> facts = {{"Model", r.run.model.name}, {"Begun", r.run.created}};
   facts.emplace_back("Trained",
                      fmt::format("{} steps in {}", format_grouped(r.run.steps), format_seconds(r.run.seconds)));

@@ -126,9 +126,9 @@ void ResultsModel::draw_read_out(Scene& scene, Box box, Box area, HitKind plot) 
     scene.line({at.x, area.y}, {at.x, area.bottom()}, Ink::secondary);
     scene.rect({at.x - 4, at.y - 4, 8, 8}, Ink::panel, 1, 4);
     scene.rect({at.x - 3, at.y - 3, 6, 6}, Ink::text, 1, 3);
-    text +=
-        fmt::format(" ≥ {}: {} {:.1f} %, {} {:.1f} %", format_value(p.threshold), plot == roc ? "TPR" : tr("precision"),
-                    100 * y_of(p), plot == roc ? "FPR" : tr("recall"), 100 * x(p));
+    const std::string up = plot == roc ? "TPR" : tr("precision"), along = plot == roc ? "FPR" : tr("recall");
+    const std::string at_least = format_value(p.threshold);
+    text += fmt::format(" ≥ {}: {} {:.1f} %, {} {:.1f} %", at_least, up, 100 * y_of(p), along, 100 * x(p));
   }
   scene.text({box.x, box.y + kCurveHead - 4, box.w, kCurveHead - 4}, text, Ink::secondary, Face::small);
   scene.target(area, {plot, 0}, Cursor::cross);

@@ -128,8 +128,8 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
     QPixmap picture;
     if (i < sights.size() && text) {
       const SampleSight& s = sights[i];
-      label =
-          QString::fromStdString(views::tr("guess {}", s.guess) + ":  …" + s.before + "[" + s.at + "]" + s.after + "…");
+      const std::string guess = views::tr("guess {}", s.guess);
+      label = QString::fromStdString(guess + ":  …" + s.before + "[" + s.at + "]" + s.after + "…");
       tip += ": " + tr("in brackets what was guessed worst, %1").arg(QString::fromStdString(loss));
     } else if (i < sights.size()) {
       picture = beside_each_other(sights[i], devicePixelRatioF());

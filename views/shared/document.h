@@ -43,6 +43,7 @@ struct Document {
   size_t rank = 0;                          ///< of them, what every other page is about
   std::vector<std::string> left_out = {};   ///< a sentence for each file of the folder that is not among them
   std::optional<traces::FileKey> key = {};  ///< of the file as it was read; a folder has none
+  bool cut = false;                         ///< short since then: what is missing of it counts as zeros
 
   /// What pages are about: the rank that is chosen, or the one trace that there is.
   traces::TracePart part() const { return part_of(rank); }

@@ -18,8 +18,8 @@ class NameShortener {
  public:
   NameShortener() = default;
   explicit NameShortener(const std::vector<std::string>& names);
-  /// The name where it fits; else without the parts that most of the names have at that place, "…" in their stead. What
-  /// is left of it in the end may still not fit.
+  /// The name where it fits; else without the parts that most of the names have at that place, "…" in their stead.
+  /// What is left of it in the end may still not fit.
   std::string shorten(const std::string& name, const std::function<bool(const std::string&)>& fits) const;
 
  private:

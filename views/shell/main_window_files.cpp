@@ -40,9 +40,9 @@ void MainWindow::add_file_commands() {
   };
   add("file.new", tr_later("New from a template…"), "Ctrl+N", "add", 0, [this] { choose_template(); });
   add("file.new_empty", tr_later("New empty project…"), "Ctrl+Shift+N", "new", 0, [this] { begin_project({}); });
-  add("file.new_file", tr_later("New project for a file of data…"), "", "table", 0, [this] { choose_own_data(false); });
-  add("file.new_folder", tr_later("New project for a folder of data…"), "", "table", 0,
-      [this] { choose_own_data(true); });
+  const auto own_data = [this](bool folder) { return [this, folder] { choose_own_data(folder); }; };
+  add("file.new_file", tr_later("New project for a file of data…"), "", "table", 0, own_data(false));
+  add("file.new_folder", tr_later("New project for a folder of data…"), "", "table", 0, own_data(true));
   add("file.open", tr_later("Open…"), "Ctrl+O", "project", 1, [this] { choose_file(); });
   add("file.open_folder", tr_later("Open a folder of traces…"), "", "project", 1, [this] { choose_folder(); });
   add("file.recent", tr_later("Open recent…"), "Ctrl+Shift+O", "recent", 1, [this] { choose_recent(); });

@@ -75,23 +75,30 @@ void Workbench::look_at_documents() {
   files.start(
       "beside", tr("Look for what others changed"),
       [asked](const Jobs::Report&, const std::atomic<bool>&) {
-        std::vector<int> changed;
-        std::error_code gone;  // what is gone is still open here, as it was
-        for (const auto& [id, key] : asked)
-          if (!traces::unchanged(key) && std::filesystem::exists(key.path, gone)) changed.push_back(id);
+        std::vector<std::pair<int, bool>> changed;  // and whether it is shorter than it was
+        for (const auto& [id, key] : asked) {
+          std::error_code gone;  // what is gone is still open here, as it was
+          const auto bytes = std::filesystem::file_size(key.path, gone);
+          if (!gone && !traces::unchanged(key)) changed.emplace_back(id, bytes < key.bytes);
+        }
         return changed;
       },
-      [this](const std::vector<int>& changed) {
-        for (int id : changed) tell_changed(id, false);
+      [this](const std::vector<std::pair<int, bool>>& changed) {
+        for (const auto& [id, shorter] : changed) {
+          const Document* d = document(id);
+          tell_changed(id, shorter && d && d->kind == Document::Kind::model);
+        }
       },
       [](const QString&, const QString&) {}, true);
 }
 
-/// `cut`: a look at it found no more what was there. Told once of a document: the key, which says how it was, goes.
+/// `cut`: a look at it finds no more what was there. Told once of a document, whose key, which says how it was, goes;
+/// and once more where it is cut after it was changed.
 void Workbench::tell_changed(int id, bool cut) {
   const auto d = std::find_if(documents_.begin(), documents_.end(), [id](const Document& one) { return one.id == id; });
-  if (d == documents_.end() || !d->key) return;
+  if (d == documents_.end() || d->cut || (!d->key && !cut)) return;
   d->key.reset();
+  d->cut = cut;
   const QString path = QString::fromStdString(d->path), title = QString::fromStdString(d->title);
   log(tr("%1 was changed by another program").arg(path));
   // Of a model only what lies where is kept; its values are looked up when they are asked for.

@@ -153,7 +153,8 @@ void Workbench::delete_runs(const std::vector<int64_t>& runs) {
         tell_deleted((gone.size() == 1 ? tr("%1 was deleted") : tr("%1 were deleted")).arg(name),
                      gone.size() == 1
                          ? tr("Its steps stay in the file; Run › Bring back what was deleted… finds it also later.")
-                         : tr("Their steps stay in the file; Run › Bring back what was deleted… finds it also later."),
+                         : tr("Their steps stay in the file; "
+                              "Run › Bring back what was deleted… finds it also later."),
                      [this, gone] { restore_runs(gone); }, [this, first = gone[0]] { return !contents_.run(first); });
       });
 }
