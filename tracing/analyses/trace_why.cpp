@@ -115,7 +115,7 @@ StepBounds why_on_cpu(const Trace& t, const std::vector<TraceStep>& steps) {
                  "overlap them (larger buckets), accumulate gradients, or send lower precision", most_talking},
                 {"compute", "compute-bound", computing, fmt::format("ops on the CPU take {}", per_step.text(computing)),
                  within(ops, computing),
-                 own ? "look at `ops` for the largest; more threads, bfloat16 (amp) or a smaller model make them faster"
+                 own ? "look at the largest ops; more threads, bfloat16 (amp) or a smaller model make them faster"
                      : "look at the largest ops; more threads, bfloat16 or torch.compile make them faster",
                  ops.sight()}},
                total,

@@ -28,6 +28,14 @@ FindingPane::FindingPane(const QString& name, QWidget* parent) : QWidget(parent)
   tabs_->setDocumentMode(true);
   tabs_->setObjectName(name + ".tables");
   box->addWidget(tabs_, 1);
+  connect(tabs_, &QTabWidget::currentChanged, this, &FindingPane::tell_row);
+  told_ = new QLabel(this);
+  told_->setObjectName(name + ".told");
+  told_->setWordWrap(true);
+  told_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  told_->setContentsMargins(14, 6, 14, 8);
+  told_->hide();
+  box->addWidget(told_);
   none_ = new QLabel(this);
   box->addWidget(none_, 1);  // takes the room where there are no tables
   tabs_->hide();
@@ -82,11 +90,36 @@ void FindingPane::set_page(std::shared_ptr<const FindingPage> page) {
     list->set_table(part.table);
     list->set_filter(filter_);
     list->mark(marked_);
+    connect(list->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingPane::tell_row);
     tabs_->insertTab(at++, list, QString::fromStdString(part.title));
   }
   if (at > 0 && !on_last_) tabs_->setCurrentIndex(0);
   tabs_->setVisible(at > 0);
   none_->setVisible(at == 0);
+  tell_row();
+}
+
+/// In a low dock the table has the room, and a row's tooltip the words.
+void FindingPane::tell_row() {
+  constexpr int kRoomForWords = 320;
+  const int at = tabs_->currentIndex();
+  std::string words;
+  if (page_ && at >= 0 && at < static_cast<int>(page_->tables.size()) && tabs_->widget(at) != last_ &&
+      height() >= kRoomForWords) {
+    const FindingPage::Part& part = page_->tables[static_cast<size_t>(at)];
+    const auto* list = static_cast<TableList*>(tabs_->widget(at));
+    const Table shown = list->shown();
+    const int row = list->currentIndex().row();
+    if (row >= 0 ? row < static_cast<int>(shown.rows.size()) : part.tells_first && !shown.rows.empty())
+      words = part.words(shown.rows[static_cast<size_t>(std::max(row, 0))]);
+  }
+  told_->setText(QString::fromStdString(words));
+  told_->setVisible(!words.empty());
+}
+
+void FindingPane::resizeEvent(QResizeEvent* e) {
+  QWidget::resizeEvent(e);
+  tell_row();
 }
 
 void FindingPane::set_filter(const QString& text) {

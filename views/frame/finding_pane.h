@@ -14,7 +14,8 @@ namespace tenon::views {
 class FigureRow;
 class TableList;
 
-/// A FindingPage as widgets: its sentence, its figures, and its tables as tabs.
+/// A FindingPage as widgets: its sentence, its figures, its tables as tabs, and under them the words of a row that the
+/// table has no room for.
 class FindingPane : public QWidget {
   Q_OBJECT
  public:
@@ -37,13 +38,16 @@ class FindingPane : public QWidget {
   std::function<void(const Selection&)> on_select;
 
  private:
+  void resizeEvent(QResizeEvent* e) override;
   QList<TableList*> lists() const;
+  /// What the chosen row of the table in front says in sentences.
+  void tell_row();
 
   QString name_, filter_;
   ThemeName theme_ = ThemeName::dark;
   Selection marked_;
   std::shared_ptr<const FindingPage> page_;
-  QLabel *sentence_, *none_;
+  QLabel *sentence_, *told_, *none_;
   FigureRow* figures_;
   QTabWidget* tabs_;
   QWidget* last_ = nullptr;

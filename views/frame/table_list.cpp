@@ -232,7 +232,8 @@ void TableList::measure() {
     constexpr int kArrow = 14, kPadding = 12;  // of a head, as the style sheet has them
     const int head = QFontMetrics(face_font(Face::small)).horizontalAdvance(QString::fromStdString(t.columns[c].title));
     ColumnNeed need{head + kPadding + kArrow, 0, t.columns[c].number};
-    need.least = std::max(need.whole, kFewLetters);
+    const bool last = c > 1 && c + 1 == static_cast<int>(t.columns.size());  // the least important one
+    need.least = last ? need.whole : std::max(need.whole, kFewLetters);
     constexpr int kBox = 26;  // of a row that can be ticked: the style sheet's is larger than the style's
     for (const auto& [length, row] : longest)
       need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2 +

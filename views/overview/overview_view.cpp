@@ -257,7 +257,6 @@ void OverviewView::show_page(Page page) {
   advised_->setCurrentIndex(advice && !advice->rows.empty() ? 1 : 0);
   if (advice) {
     Table shown = *advice;
-    shown.wide = false;
     shown.columns.pop_back();  // what was seen is told in whole under the list
     for (Table::Row& r : shown.rows) r.cells.pop_back();
     advice_->set_table(std::move(shown));

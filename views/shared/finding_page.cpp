@@ -70,6 +70,14 @@ Selection selection_of(const tracing::Sight& s, const Subject& of) {
   return range;
 }
 
+std::string FindingPage::Part::words(const Table::Row& row) const {
+  std::string text;
+  for (size_t c : sentences)
+    if (c < row.cells.size() && !row.cells[c].text.empty())
+      text += (text.empty() ? "" : "\n") + table.columns[c].title + ": " + row.cells[c].text;
+  return text;
+}
+
 FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
   FindingPage page;
   page.ok = finding.ok;
@@ -78,9 +86,8 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
   for (const tracing::Table& from : finding.tables) {
     FindingPage::Part part{from.title(), {}};
     for (const tracing::Column& c : from.columns) {
-      const bool text = c.unit == Unit::text;
-      part.table.columns.push_back({head_of(c.head), !text});
-      part.table.wide |= c.wide;  // sentences
+      part.table.columns.push_back({head_of(c.head), c.unit != Unit::text});
+      part.tells_first |= c.wide;
     }
     for (size_t r = 0; r < from.rows.size(); ++r) {
       Table::Row row;
@@ -91,6 +98,14 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& subject) {
       }
       part.table.rows.push_back(std::move(row));
     }
+    constexpr size_t kSentence = 48;  // letters: a name is shorter
+    for (size_t c = 0; c < from.columns.size(); ++c)
+      if (const auto& rows = part.table.rows;
+          from.columns[c].unit == Unit::text &&
+          (from.columns[c].wide || std::any_of(rows.begin(), rows.end(), [c](const Table::Row& r) {
+             return c < r.cells.size() && r.cells[c].text.size() > kSentence;
+           })))
+        part.sentences.push_back(c);
     page.tables.push_back(std::move(part));
   }
   return page;
@@ -100,7 +115,6 @@ FindingPage make_page(const tracing::Finding& finding, const Subject& a, const S
   FindingPage page = make_page(finding, a);
   for (size_t t = 0; t < page.tables.size(); ++t) {
     FindingPage::Part& part = page.tables[t];
-    part.table.wide = false;  // paths, which are cut before what is told of them
     const auto& others = finding.tables[t].others;
     part.others.resize(part.table.rows.size());
     for (size_t r = 0; r < part.table.rows.size() && r < others.size(); ++r) {

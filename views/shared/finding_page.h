@@ -21,6 +21,11 @@ struct FindingPage {
     std::string title;
     Table table;
     std::vector<Selection> others = {};  ///< of a comparison: what each row is in B, where it is in both
+    /// Columns that a table cuts, as sentences and paths are: what they say of a row is told in whole beside it.
+    std::vector<size_t> sentences = {};
+    bool tells_first = false;  ///< of the first row, too, while none is chosen
+    /// "Try: use a larger batch", a line for each sentence.
+    std::string words(const Table::Row& row) const;
   };
   bool ok = true;  ///< false: what was asked for is not in the file, as the sentence says
   std::string sentence;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <QComboBox>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -73,6 +74,29 @@ TEST_F(Findings, every_analysis_of_a_trace_is_a_page_that_says_what_the_command_
     pages += expected.ok;
   }
   EXPECT_GE(pages, 6);
+}
+
+TEST_F(Findings, what_a_table_cuts_of_its_sentences_stands_under_it) {
+  open_trace();
+  ASSERT_TRUE(window_->commands().run("view.findings"));
+  settle();
+  choose("why");
+  const auto expected = tracing::trace_analyses().at("why").run({{bench_->documents()[0].trace}, 200, -1});
+  const auto tried = [&](size_t row) { return std::get<std::string>(expected.tables.at(0).rows.at(row).at(4)); };
+  view()->resize(view()->width(), 600);
+  settle();
+  const auto* told = window_->findChild<QLabel*>("findings.told");
+  EXPECT_TRUE(told->isVisibleTo(view()));
+  EXPECT_TRUE(told->text().endsWith("\nTry: " + QString::fromStdString(tried(0)))) << told->text().toStdString();
+  TableList* causes = table("Causes");
+  ASSERT_NE(causes, nullptr);
+  EXPECT_LE(causes->horizontalHeader()->length(), causes->viewport()->width()) << "nothing is to be scrolled to";
+  const QPoint second = causes->visualRect(causes->model()->index(1, 1)).center();
+  QTest::mouseClick(causes->viewport(), Qt::LeftButton, {}, second);
+  settle();
+  EXPECT_TRUE(told->text().endsWith("\nTry: " + QString::fromStdString(tried(1)))) << told->text().toStdString();
+  choose("steps");
+  EXPECT_FALSE(told->isVisibleTo(view())) << "numbers alone";
 }
 
 TEST_F(Findings, a_row_leads_to_its_event_in_the_timeline) {
