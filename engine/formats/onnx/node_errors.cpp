@@ -1,9 +1,11 @@
 #include "engine/formats/onnx/node_errors.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/quiet.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/formats/onnx/value_flow.h"
 #include "engine/formats/tensor_difference.h"
 #include "engine/ops/view.h"
 
@@ -14,8 +16,7 @@ constexpr int64_t kFloat = 1, kDouble = 11;  // of TensorProto
 
 Tensor widened(const Tensor& t) { return t.defined() && t.dtype() == DType::f32 ? cast(t, DType::f64) : t; }
 
-void widen(OnnxGraph& g) {
-  for (auto& [name, t] : g.initializers) t = widened(t);
+void widen_all(OnnxGraph& g) {
   for (auto* values : {&g.inputs, &g.outputs, &g.values})
     for (OnnxValue& v : *values)
       if (v.typed && v.dtype == DType::f32) v.dtype = DType::f64;
@@ -26,9 +27,37 @@ void widen(OnnxGraph& g) {
         *to = kDouble;
       if (auto* body = std::get_if<std::shared_ptr<OnnxGraph>>(&a.value); body && *body) {
         *body = std::make_shared<OnnxGraph>(**body);
-        widen(**body);
+        for (auto& [name, t] : (*body)->initializers) t = widened(t);
+        widen_all(**body);
       }
     }
+}
+
+/// Each weight is wide from its first reader to its last alone: all of them at once take twice the file.
+void widen_when_read(OnnxGraph& g) {
+  const ValueFlow flow(g);
+  FreeNames free(g);
+  std::vector<std::vector<OnnxNode>> before(g.nodes.size() + 1);
+  for (auto& [name, t] : g.initializers) {
+    if (!t.defined() || t.dtype() != DType::f32) continue;
+    const std::vector<size_t>& readers = flow.readers(name);
+    if (readers.empty() && !flow.is_output(name)) continue;
+    const auto names_it = [&](const OnnxValue& v) { return v.name == name; };
+    if (std::any_of(g.inputs.begin(), g.inputs.end(), names_it)) {  // what an input is where none is given
+      t = widened(t);
+      continue;
+    }
+    OnnxNode cast{"", "Cast", "", {free.take(name + " in f32")}, {name}, {{"to", kDouble}}};
+    cast.compiled = [](const OnnxCall& call) { return std::vector<OnnxItem>{OnnxItem(widened(call.input(0)))}; };
+    name = cast.inputs[0];
+    before[readers.empty() ? g.nodes.size() : readers.front()].push_back(std::move(cast));
+  }
+  std::vector<OnnxNode> nodes;
+  for (size_t i = 0; i < before.size(); ++i) {
+    std::move(before[i].begin(), before[i].end(), std::back_inserter(nodes));
+    if (i < g.nodes.size()) nodes.push_back(std::move(g.nodes[i]));
+  }
+  g.nodes = std::move(nodes);
 }
 
 }  // namespace
@@ -36,7 +65,8 @@ void widen(OnnxGraph& g) {
 OnnxModel in_f64(const OnnxModel& model) {
   const Quiet quiet;
   OnnxModel wide = model;
-  widen(wide.graph);
+  widen_all(wide.graph);
+  widen_when_read(wide.graph);
   return wide;
 }
 

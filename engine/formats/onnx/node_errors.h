@@ -6,7 +6,8 @@
 
 namespace tenon::formats {
 
-/// The same model computed in f64: weights, constants, casts and declared types of f32 are f64.
+/// The same model computed in f64: constants, casts and declared types of f32 are f64, and weights from the first node
+/// that reads them to the last.
 OnnxModel in_f64(const OnnxModel& model);
 
 /// How far the first output of a node is from what it is in f64, where every node before it was computed so, too.

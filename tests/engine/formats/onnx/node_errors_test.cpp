@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "core/pool.h"
 #include "engine/formats/onnx/run.h"
+#include "engine/ops/view.h"
 #include "tests/messages.h"
 
 namespace tenon::formats {
@@ -37,11 +39,51 @@ OnnxModel small_model() {
 
 TEST(NodeErrors, the_same_model_is_computed_in_f64) {
   const OnnxModel wide = in_f64(small_model());
-  EXPECT_EQ(wide.graph.initializers[0].second.dtype(), DType::f64);
   EXPECT_EQ(wide.graph.inputs[0].dtype, DType::f64);
-  EXPECT_EQ(wide.graph.nodes[3].integer("to", 0), 11);
-  EXPECT_EQ(wide.graph.nodes[2].integer("to", 0), 7);
+  EXPECT_EQ(wide.graph.nodes[4].integer("to", 0), 11);
+  EXPECT_EQ(wide.graph.nodes[3].integer("to", 0), 7);
+  Tensor x = empty({1, 2}, DType::f64);
+  x.data<double>()[0] = 0.1;
+  x.data<double>()[1] = 3;
+  const Tensor sum = run_onnx(with_outputs(wide, {"a"}), {x}).at(0);
+  ASSERT_EQ(sum.dtype(), DType::f64);
+  EXPECT_EQ(sum.data<double>()[0], 0.1 + double{0.1f});
+  EXPECT_EQ(sum.data<double>()[1], 1e8 + 3);
   EXPECT_EQ(small_model().graph.nodes[3].integer("to", 0), 1);
+}
+
+/// A file may have more weights than the memory holds twice.
+TEST(NodeErrors, weights_are_wide_only_while_they_are_read) {
+  OnnxModel m = small_model();
+  constexpr int64_t kMany = 1 << 18;
+  m.graph.initializers.clear();
+  m.graph.nodes.clear();
+  std::string last = "x";
+  for (int i = 0; i < 16; ++i) {
+    const std::string w = "w" + std::to_string(i), sum = "sum" + std::to_string(i), next = "y" + std::to_string(i);
+    Tensor t = empty({kMany, 1}, DType::f32);
+    std::fill_n(t.data<float>(), kMany, 0.5f);
+    m.graph.initializers.emplace_back(w, t);
+    m.graph.nodes.push_back({"", "ReduceSum", "", {w}, {sum}, {{"keepdims", int64_t{0}}}});
+    m.graph.nodes.push_back({"", "Add", "", {last, sum}, {next}, {}});
+    last = next;
+  }
+  m.graph.initializers.emplace_back("unread", m.graph.initializers[0].second);
+  m.graph.outputs = {declared(last)};
+  const int64_t before = pool_stats().live_bytes;
+  const OnnxModel wide = in_f64(m);
+  int64_t most = 0;
+  OnnxLimits limits;
+  limits.go_on = [&](int64_t, int64_t) {
+    most = std::max(most, pool_stats().live_bytes - before);
+    return true;
+  };
+  const OnnxResult r = run_onnx_items(wide, {OnnxItem(cast(row({1, 2}), DType::f64))}, limits);
+  EXPECT_EQ(r.outputs.at(0).tensor.data<double>()[1], 2 + 16 * kMany * 0.5);
+  EXPECT_LT(most, 3 * kMany * 8) << "16 of them would be " << 16 * kMany * 8;
+  const auto& named = wide.graph.initializers.back();
+  EXPECT_EQ(named.first, "unread");
+  EXPECT_EQ(named.second.dtype(), DType::f32);
 }
 
 TEST(NodeErrors, a_node_that_loses_digits_is_told_with_how_many) {
