@@ -105,16 +105,14 @@ std::vector<Command> RecipeView::commands() {
            .section = run_menu::recipe},
           {.id = "recipe.undo",
            .title = tr_later("Take back the change of the recipe"),
-           .menu = "Run",
+           .menu = "Edit",
            .run = [this] { go_back_to(model_.undo()); },
-           .enabled = [this] { return bench_.has_project() && model_.can_undo(); },
-           .section = run_menu::recipe},
+           .enabled = [this] { return bench_.has_project() && model_.can_undo(); }},
           {.id = "recipe.redo",
            .title = tr_later("Change the recipe again"),
-           .menu = "Run",
+           .menu = "Edit",
            .run = [this] { go_back_to(model_.redo()); },
-           .enabled = [this] { return bench_.has_project() && model_.can_redo(); },
-           .section = run_menu::recipe}};
+           .enabled = [this] { return bench_.has_project() && model_.can_redo(); }}};
 }
 
 bool RecipeView::idle() const { return View::idle() && memory_->idle(); }

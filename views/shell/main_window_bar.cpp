@@ -3,11 +3,14 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QHBoxLayout>
+#include <QMenu>
 #include <QMenuBar>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QToolButton>
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -32,19 +35,53 @@ QToolButton* MainWindow::tool(const QString& command, bool with_text) {
   return b;
 }
 
+namespace {
+/// A section that is a menu of its own: all of its menu in one would be longer than a small screen is high.
+struct OwnMenu {
+  const char *menu, *title;
+  int section;
+};
+constexpr OwnMenu kOwnMenus[] = {{"Model", tr_later("Align"), 3},
+                                 {"Run", tr_later("Curves"), run_menu::curves},
+                                 {"Run", tr_later("Sweep"), run_menu::sweep},
+                                 {"Run", tr_later("Diagnose"), run_menu::looking}};
+
+/// The views by the layouts that have them; those that every layout has stand beside these menus.
+void add_views(QMenu* menu, const Commands& commands) {
+  const auto show = [&](const ViewDef& def) { return commands.action(QString("view.") + def.id); };
+  for (const NamedLayout& l : named_layouts()) {
+    QMenu* of_layout = menu->addMenu(MainWindow::tr(l.name));
+    for (const ViewDef& def : view_defs())
+      if (std::any_of(def.layouts.begin(), def.layouts.end(), [&](const char* has) { return QString(has) == l.name; }))
+        of_layout->addAction(show(def));
+  }
+  for (const ViewDef& def : view_defs())
+    if (def.layouts.empty()) menu->addAction(show(def));
+}
+
+/// `items` of one section, of which `menu` has others already or not.
+void add_section(QMenu* menu, const QString& title, const std::vector<const Command*>& items,
+                 const Commands& commands) {
+  const auto* own = std::find_if(std::begin(kOwnMenus), std::end(kOwnMenus),
+                                 [&](const OwnMenu& m) { return title == m.menu && items[0]->section == m.section; });
+  const bool one_line = own != std::end(kOwnMenus);
+  // Menus of their own stand together.
+  if (!menu->isEmpty() && !(one_line && menu->actions().back()->menu())) menu->addSeparator();
+  if (title == "View" && items[0]->id.startsWith("view.")) return add_views(menu, commands);
+  QMenu* within = one_line ? menu->addMenu(MainWindow::tr(own->title)) : menu;
+  for (const Command* c : items) within->addAction(commands.action(c->id));
+}
+}  // namespace
+
 void MainWindow::build_menus() {
   for (const char* title : {tr_later("File"), tr_later("Edit"), tr_later("Model"), tr_later("Run"), tr_later("View"),
                             tr_later("Filter"), tr_later("Tools"), tr_later("Help")}) {
-    std::vector<const Command*> items;
+    std::map<int, std::vector<const Command*>> sections;
     for (const Command& c : commands_.all())
-      if (c.menu == title) items.push_back(&c);
-    std::stable_sort(items.begin(), items.end(), [](auto* a, auto* b) { return a->section < b->section; });
-    if (items.empty()) continue;
+      if (c.menu == title) sections[c.section].push_back(&c);
+    if (sections.empty()) continue;
     QMenu* menu = menuBar()->addMenu(tr(title));
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (i > 0 && items[i]->section != items[i - 1]->section) menu->addSeparator();
-      menu->addAction(commands_.action(items[i]->id));
-    }
+    for (const auto& [section, items] : sections) add_section(menu, title, items, commands_);
   }
   auto* corner = new QWidget(this);
   auto* row = new QHBoxLayout(corner);

@@ -31,7 +31,7 @@ void MainWindow::add_finish_commands() {
                  trained,
                  {},
                  {},
-                 run_menu::looking});
+                 run_menu::run});
   commands_.add({"run.evaluate_last",
                  tr_later("Evaluate this run's last state"),
                  "Run",
@@ -41,7 +41,7 @@ void MainWindow::add_finish_commands() {
                  trained,
                  {},
                  {},
-                 run_menu::looking});
+                 run_menu::run});
   commands_.add({"run.digest",
                  tr_later("Digest of a state…"),
                  "Run",
@@ -54,7 +54,7 @@ void MainWindow::add_finish_commands() {
                  trained,
                  {},
                  {},
-                 run_menu::looking});
+                 run_menu::run});
   commands_.add({"run.prune",
                  tr_later("Make the model smaller…"),
                  "Run",
@@ -67,7 +67,7 @@ void MainWindow::add_finish_commands() {
                  [this] { return bench_.shown() != nullptr; },
                  {},
                  {},
-                 run_menu::looking});
+                 run_menu::run});
   commands_.add({"run.broadcasts",
                  tr_later("Look for sizes broadcast by mistake"),
                  "Run",

@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QMenuBar>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTabBar>
@@ -327,6 +328,12 @@ TEST_F(Layouts, AGoToWithoutHitsSaysWhatWasSearchedAndWhatCanBeTyped) {
   EXPECT_GE(window_->picker()->list()->count(), 2);
   EXPECT_GE(window_->picker()->list()->viewport()->height(), 28 * window_->picker()->list()->count());
   key(window_->picker()->field(), Qt::Key_Escape);
+}
+
+TEST_F(Layouts, MenusFitASmallScreen) {
+  for (const QAction* a : window_->menuBar()->actions())
+    EXPECT_LE(a->menu()->sizeHint().height(), 720) << a->text().toStdString();
+  EXPECT_EQ(window_->menuBar()->actions().size(), 8);
 }
 
 }  // namespace
