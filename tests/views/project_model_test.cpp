@@ -57,6 +57,21 @@ TEST(Project, ARunThatIsPausedIsCalledSoEverywhere) {
   EXPECT_EQ(ProjectModel::tree(c)[1].children[0].icon, "run");
 }
 
+/// What is beside a narrow column's head is cut: no figure may be.
+TEST(Project, ARunsBestIsAFigureAndAStepToGoTo) {
+  ProjectContents c = one_run();
+  c.runs[0].best = {{"metric", "test_accuracy"}, {"value", 0.9167}, {"step", 1876}};
+  c.runs[0].created = "2026-11-27T18:58:02Z";
+  DetailsSources from;
+  from.project = &c;
+  const Details d = details_of(Selection::run(7), from);
+  EXPECT_EQ(detail_of(d, "best test_accuracy"), "91.67 %");
+  EXPECT_EQ(detail_of(d, "best at step"), "1,876");
+  EXPECT_EQ(detail_of(d, "created"), "2026-11-27 18:58");
+  for (const auto& row : d.sections[0].rows)
+    if (row.name == "best at step") EXPECT_TRUE(row.link.same(Selection::step(1876)));
+}
+
 TEST(Project, AStatusOfAnotherRunChangesNothing) {
   ProjectContents c = one_run();
   RunStatus other = status(RunStatus::State::failed, 12);

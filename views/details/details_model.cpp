@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -22,6 +23,12 @@ using tracing::StepRecord;
 
 Details::Row row(std::string name, std::string value, std::string exact = {}) {
   return {std::move(name), std::move(value), std::move(exact), {}, Ink::none};
+}
+/// "2026-11-27 18:58" of "2026-11-27T18:58:02Z".
+std::string to_the_minute(std::string moment) {
+  moment = moment.substr(0, 16);
+  std::replace(moment.begin(), moment.end(), 'T', ' ');
+  return moment;
 }
 /// A tensor by its name, and under it what it is.
 void add_tensor(Details::Section& to, const StepRecord& r, const std::string& name, int t) {
@@ -395,7 +402,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
             {row(tr("status"), r->status == "interrupted" ? tr("interrupted at step {}", format_grouped(r->steps))
                                                           : state_word(projects::status_text(*r))),
              row(tr("steps"), tr("{} of {}", format_grouped(r->steps), format_grouped(r->total_steps))),
-             row(tr("time"), format_seconds(r->seconds)), row(tr("created"), r->created)}};
+             row(tr("time"), format_seconds(r->seconds)), row(tr("created"), to_the_minute(r->created), r->created)}};
         if (r->branch)
           about.rows.push_back(
               {tr("branch of"),
@@ -405,11 +412,13 @@ Details details_of(const Selection& s, const DetailsSources& from) {
                Ink::none});
         if (const std::string surgery = from.project->surgery_of(*r); !surgery.empty())
           about.rows.push_back({tr("other model"), surgery, surgery, {}, Ink::warning});
-        if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number())
-          about.rows.push_back(
-              row(tr("best"), tr("{} {} at step {}", r->best.value("metric", std::string()),
-                                 format_metric(r->best.value("metric", std::string()), r->best["value"].get<double>()),
-                                 format_grouped(r->best.value("step", int64_t{0})))));
+        if (r->best.is_object() && r->best.contains("value") && r->best["value"].is_number()) {
+          const auto metric = r->best.value("metric", std::string());
+          const auto step = r->best.value("step", int64_t{0});
+          about.rows.push_back(row(tr("best {}", metric), format_metric(metric, r->best["value"].get<double>())));
+          about.rows.push_back({tr("best at step"), format_grouped(step), std::to_string(step),
+                                Selection::step(step, "details"), Ink::none});
+        }
         for (const std::string& t : r->tags) about.rows.push_back(row(tr("tag"), t));
         if (!r->note.empty()) about.rows.push_back(row(tr("note"), r->note));
         if (r->status == "pruned" || projects::stopped_early(*r))
@@ -442,7 +451,7 @@ Details details_of(const Selection& s, const DetailsSources& from) {
             {"",
              {row(tr("tensors"), format_bytes(static_cast<double>(c->bytes)), tr("{} bytes", c->bytes)),
               row(tr("in the file"), format_bytes(static_cast<double>(c->stored_bytes))),
-              row(tr("created"), c->created),
+              row(tr("created"), to_the_minute(c->created), c->created),
               {tr("step"), format_grouped(c->step), std::to_string(c->step), Selection::step(c->step, "details"),
                Ink::none}}});
       }
