@@ -4,6 +4,7 @@
 #include <QEvent>
 #include <QFile>
 #include <QKeyEvent>
+#include <QLabel>
 #include <QLibraryInfo>
 #include <QLineEdit>
 #include <QLocale>
@@ -97,8 +98,15 @@ static bool is_of_command(QObject* receiver, const QKeyEvent& e) {
   return false;
 }
 
+/// Labels and tooltips show names out of files. Qt would take one with a "<b>" in it for a page, and load its images.
+static void take_words_as_they_are(QObject* receiver) {
+  if (auto* label = qobject_cast<QLabel*>(receiver); label && label->textFormat() == Qt::AutoText)
+    label->setTextFormat(Qt::PlainText);
+}
+
 bool Application::notify(QObject* receiver, QEvent* event) {
   const QEvent::Type type = event->type();
+  if (type == QEvent::Polish) take_words_as_they_are(receiver);
   if (type == QEvent::ShortcutOverride && is_of_command(receiver, *static_cast<QKeyEvent*>(event))) {
     event->ignore();
     return true;

@@ -33,7 +33,6 @@ void BranchDialog::add_end(QVBoxLayout* all, bool stretch) {
   said_ = new QLabel(this);
   said_->setObjectName(objectName() + ".said");
   said_->setWordWrap(true);
-  said_->setTextFormat(Qt::PlainText);
   all->addWidget(said_);
   if (stretch) all->addStretch(1);
   // Not the default: Enter in a field takes what was typed, and nothing more.

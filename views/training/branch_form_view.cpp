@@ -113,7 +113,6 @@ void BranchForm::add_model(QVBoxLayout* all) {
   kept_ = new QLabel(surgery_);
   kept_->setObjectName("branch.kept");
   kept_->setWordWrap(true);
-  kept_->setTextFormat(Qt::PlainText);
   set_style(kept_, "voice", "secondary");
   box->addWidget(kept_);
   all->addWidget(surgery_, 2);

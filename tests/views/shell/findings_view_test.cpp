@@ -1,6 +1,7 @@
 // Findings in the window: of a trace without a project and of a step; rows lead to the timeline; filters go back.
 #include <gtest/gtest.h>
 
+#include <QApplication>
 #include <QComboBox>
 #include <QHeaderView>
 #include <QLabel>
@@ -9,6 +10,9 @@
 #include <QTabWidget>
 #include <QTest>
 #include <QToolButton>
+#include <QToolTip>
+#include <algorithm>
+#include <fstream>
 
 #include "tests/views/shell/drop.h"
 #include "tests/views/shell/project_states.h"
@@ -97,6 +101,29 @@ TEST_F(Findings, what_a_table_cuts_of_its_sentences_stands_under_it) {
   EXPECT_TRUE(told->text().endsWith("\nTry: " + QString::fromStdString(tried(1)))) << told->text().toStdString();
   choose("steps");
   EXPECT_FALSE(told->isVisibleTo(view())) << "numbers alone";
+}
+
+TEST_F(Findings, a_name_that_looks_like_a_page_is_a_name) {
+  make_window();
+  const QString file = dir_.filePath("named.json");
+  std::ofstream(file.toStdString()) << R"({"traceEvents":[
+{"ph":"X","cat":"cpu_op","name":"<h1>large</h1><img src='/x.png'>","pid":1,"tid":1,"ts":0,"dur":90},
+{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":100,"dur":5}]})";
+  testing::drop_files(window_.get(), {file});
+  settle();
+  ASSERT_EQ(bench_->documents().size(), 1u) << (problems_.empty() ? "" : problems_.back());
+  ASSERT_TRUE(window_->commands().run("view.findings"));
+  settle();
+  choose("ops");
+  const auto* label = window_->findChild<QLabel*>("findings.sentence");
+  EXPECT_TRUE(label->text().contains("<h1>large</h1>")) << label->text().toStdString();
+  EXPECT_EQ(label->textFormat(), Qt::PlainText);
+  QToolTip::showText({9, 9}, "<h1>large</h1>", window_.get());
+  const auto tops = QApplication::topLevelWidgets();
+  const auto tip = std::find_if(tops.begin(), tops.end(), [](QWidget* w) { return w->inherits("QTipLabel"); });
+  ASSERT_NE(tip, tops.end());
+  EXPECT_EQ(qobject_cast<QLabel*>(*tip)->textFormat(), Qt::PlainText);
+  QToolTip::hideText();
 }
 
 TEST_F(Findings, a_row_leads_to_its_event_in_the_timeline) {

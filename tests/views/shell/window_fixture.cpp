@@ -120,6 +120,14 @@ void WindowTest::choose_in_menu(const QString& title, const QString& command) {
     click(window_->menuBar(), window_->menuBar()->actionGeometry(top).center());
     ASSERT_TRUE(menu->isVisible());
     QAction* action = window_->commands().action(command);
+    if (!menu->actions().contains(action))
+      for (QAction* entry : menu->actions())
+        if (QMenu* inner = entry->menu(); inner && inner->actions().contains(action)) {
+          click(menu, menu->actionGeometry(entry).center());
+          until([&] { return inner->isVisible(); });
+          menu = inner;
+          break;
+        }
     ASSERT_TRUE(menu->actions().contains(action)) << command.toStdString() << " is not in " << title.toStdString();
     ASSERT_TRUE(action->isEnabled()) << command.toStdString();
     click(menu, menu->actionGeometry(action).center());
