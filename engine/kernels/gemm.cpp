@@ -344,9 +344,6 @@ struct WeightProduct {
   }
 };
 
-/// Packed columns are filled up to a block: fewer than this would take several times their size.
-constexpr int64_t kKeptColumns = 64;
-
 }  // namespace
 
 void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, bool bias, int64_t ldc,

@@ -198,7 +198,7 @@ struct Linear {
   static kernels::WeightKeeper keeper(const Call& c) {
     const Tensor &x = c.in[0], &w = c.in[1];
     const bool plain = x.dtype() == DType::f32 && w.dtype() == DType::f32 && x.is_contiguous();
-    return plain ? kernels::WeightKeeper(w) : kernels::WeightKeeper();
+    return plain && w.size(0) >= kernels::kKeptColumns ? kernels::WeightKeeper(w) : kernels::WeightKeeper();
   }
   static size_t workspace(const NoAttrs&, const Call& c) {
     const int64_t m = c.in[0].size(0), n = c.in[1].size(0), k = c.in[1].size(1);
