@@ -349,7 +349,7 @@ struct WeightProduct {
 void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw, bool bias, int64_t ldc,
                        const WeightKeeper& keep) {
   const WeightProduct p(m, n, k, lda, ldw, ldc, bias);
-  if (!keep || !p.blocked || n < kKeptColumns) return;
+  if (!keep || !p.blocked) return;
   for (int64_t j = 0; j < n; j += p.cols) {
     const MatmulShape s = p.piece(p.rows, std::min(p.cols, n - j));
     if (dnnl_matmul_packs(s)) keep.take(s, {j, p.cols});
@@ -377,7 +377,7 @@ void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t ld
       const float *left = a + i * lda, *right = w + j * ldw, *row = bias ? bias + j : nullptr;
       Ref<Storage> packed;
       // The last rows may want another order: they read the weights as they are.
-      if (keep && n >= kKeptColumns && dnnl_matmul_packs(whole) && dnnl_matmul_same_packing(whole, s))
+      if (keep && dnnl_matmul_packs(whole) && dnnl_matmul_same_packing(whole, s))
         packed = keep.packed(whole, {j, p.cols});
       else
         s.packed = false;

@@ -14,8 +14,8 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
           double* c, int64_t ldc, double beta = 0);
 
-/// Packed columns are filled up to a block: of a W with fewer rows than this nothing is kept, and to look for it would
-/// take longer than its product.
+/// Packed columns are filled up to a block: a W with fewer rows than this needs no keeper, and to ask one would take
+/// longer than its product.
 inline constexpr int64_t kKeptColumns = 64;
 /// C[m, n] = A[m, k] * W[n, k] transposed, with `bias` [n] (or null) added to each row: the bits do not depend on what
 /// is kept of W. keep_gemm_weights() takes the memory for it.
