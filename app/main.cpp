@@ -10,7 +10,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/plugins.h"
-#include "app/window/window.h"
+#include "app/cli/window_module.h"
 #include "core/cache_folder.h"
 #include "core/error.h"
 #include "core/mapped_pages.h"
@@ -70,12 +70,7 @@ int window(int argc, char** argv, const std::vector<std::string>& words) {
     throw Error::usage("--train begins a run of one project, and several files were given", "Name the project alone.");
   request.theme = args.text("--theme");
   request.problems = refused_plugins();
-#ifdef TENON_WINDOW
-  return open_window(argc, argv, request);
-#else
-  (void)argc, (void)argv;
-  throw Error("this build has no window", "Every job can be done here too: tenon --help.");
-#endif
+  return app::window().open(argc, argv, request);
 }
 
 int run(int argc, char** argv) {

@@ -2,6 +2,9 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET tenon_window_module)
+  install(TARGETS tenon_window_module LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)
+endif()
 install(TARGETS libtenon tenon_headers EXPORT TenonTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(room core engine tracing projects)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon

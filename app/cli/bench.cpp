@@ -10,6 +10,7 @@
 #include "app/cli/bench.h"
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/window_module.h"
 #include "core/error.h"
 #include "core/machine_memory.h"
 #include "core/parallel.h"
@@ -266,4 +267,19 @@ const bool registered_bench = register_command(
      bench});
 
 }  // namespace
+bool window_can_be_measured(const std::string& workload) {
+  if (!std::getenv("DISPLAY")) {
+    std::fprintf(stderr, "tenon: no display: the window was not measured. xvfb-run -a tenon bench %s does\n",
+                 workload.c_str());
+    return false;
+  }
+  try {
+    window();
+  } catch (const Error& e) {
+    std::fprintf(stderr, "tenon: the window was not measured: %s\n", e.message().c_str());
+    return false;
+  }
+  return true;
+}
+
 }  // namespace tenon::app

@@ -80,6 +80,8 @@ void bench_attention(const Bench& b);
 void bench_optimizer(const Bench& b);
 void bench_checkpoint(const Bench& b);
 
+/// Whether there is a window, and a display for it; says what is missing.
+bool window_can_be_measured(const std::string& workload);
 /// A project of many runs, some of them long: made, opened, filtered, and its curves drawn.
 void bench_curves(const Bench& b);
 /// A model of very many layers in the builder: opened, unfolded, and worked with by mouse and wheel.

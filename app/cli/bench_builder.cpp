@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "app/cli/bench.h"
-#include "app/window/window.h"
+#include "app/cli/window_module.h"
 #include "engine/spec/chain.h"
 #include "engine/templates/templates.h"
 #include "projects/project.h"
@@ -31,32 +31,26 @@ ModelSpec deep_model(int64_t layers) {
 }  // namespace
 
 void bench_builder(const Bench& b) {
-#ifdef TENON_WINDOW
-  if (std::getenv("DISPLAY")) {
-    const BenchFolder folder;
-    const std::string path = folder.path + "/deep.tenon";
-    const ModelSpec model = deep_model(b.layers);
-    projects::Project::create(path, model, begin(find_template("spirals"), "", path).recipe.to_json());
-    const auto emit = [&](const std::string& metric, double value, const char* unit) {
-      b.emit("builder", metric, value, unit);
-    };
-    emit("layers", static_cast<double>(model.layers.size()), "layers");
-    const BuilderTimes t = measure_builder(path);
-    for (const BuilderTimes::Wait& w : t.waits) {
-      emit(w.what, w.ms, "ms");
-      emit(w.what + "_work", w.work_ms, "ms");
-    }
-    for (const BuilderTimes::Hand& h : t.hands) {
-      emit("frame_" + h.what, h.ms, "ms");
-      emit("frame_" + h.what + "_worst", h.worst_ms, "ms");
-      emit("frame_" + h.what + "_work", h.work_ms, "ms");
-      emit("frame_" + h.what + "_work_worst", h.work_worst_ms, "ms");
-    }
-    return;
+  if (!window_can_be_measured("builder")) return;
+  const BenchFolder folder;
+  const std::string path = folder.path + "/deep.tenon";
+  const ModelSpec model = deep_model(b.layers);
+  projects::Project::create(path, model, begin(find_template("spirals"), "", path).recipe.to_json());
+  const auto emit = [&](const std::string& metric, double value, const char* unit) {
+    b.emit("builder", metric, value, unit);
+  };
+  emit("layers", static_cast<double>(model.layers.size()), "layers");
+  const BuilderTimes t = window().measure_builder(path);
+  for (const BuilderTimes::Wait& w : t.waits) {
+    emit(w.what, w.ms, "ms");
+    emit(w.what + "_work", w.work_ms, "ms");
   }
-#endif
-  (void)b;
-  std::fprintf(stderr, "tenon: no display: the builder was not measured. xvfb-run -a tenon bench builder does\n");
+  for (const BuilderTimes::Hand& h : t.hands) {
+    emit("frame_" + h.what, h.ms, "ms");
+    emit("frame_" + h.what + "_worst", h.worst_ms, "ms");
+    emit("frame_" + h.what + "_work", h.work_ms, "ms");
+    emit("frame_" + h.what + "_work_worst", h.work_worst_ms, "ms");
+  }
 }
 
 }  // namespace tenon::app

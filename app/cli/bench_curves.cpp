@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "app/cli/bench.h"
-#include "app/window/window.h"
+#include "app/cli/window_module.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "engine/templates/templates.h"
@@ -162,26 +162,21 @@ void bench_curves(const Bench& b) {
   log_scalars(folder.path, b);
   if (!std::filesystem::exists(path)) make_project(path, b);
   open_without_window(path, b);
-#ifdef TENON_WINDOW
-  if (std::getenv("DISPLAY")) {
-    const CurveTimes t = measure_curves(path, static_cast<int>(kLong));
-    b.emit(kWorkload, "window_open_to_table", t.open_ms, "ms");
-    b.emit(kWorkload, "window_open_work", t.open_work_ms, "ms");
-    b.emit(kWorkload, "window_filter_worst", t.filter_ms, "ms");
-    b.emit(kWorkload, "window_filter_work", t.filter_work_ms, "ms");
-    b.emit(kWorkload, "window_read_overlaid", t.compare_ms, "ms");
-    b.emit(kWorkload, "window_overlaid", t.overlaid, "runs");
-    b.emit(kWorkload, "window_frame_alone", t.alone_ms, "ms");
-    b.emit(kWorkload, "window_frame", t.frame_ms, "ms");
-    b.emit(kWorkload, "window_frame_alone_work", t.alone_work_ms, "ms");
-    b.emit(kWorkload, "window_frame_work", t.frame_work_ms, "ms");
-    b.emit(kWorkload, "window_frame_scene_work", t.scene_work_ms, "ms");
-    b.emit(kWorkload, "window_frame_worst", t.worst_frame_ms, "ms");
-    b.emit(kWorkload, "window_frame_scene", t.scene_ms, "ms");
-    return;
-  }
-#endif
-  std::fprintf(stderr, "tenon: no display: the window was not measured. xvfb-run -a tenon bench curves does\n");
+  if (!window_can_be_measured(kWorkload)) return;
+  const CurveTimes t = window().measure_curves(path, static_cast<int>(kLong));
+  b.emit(kWorkload, "window_open_to_table", t.open_ms, "ms");
+  b.emit(kWorkload, "window_open_work", t.open_work_ms, "ms");
+  b.emit(kWorkload, "window_filter_worst", t.filter_ms, "ms");
+  b.emit(kWorkload, "window_filter_work", t.filter_work_ms, "ms");
+  b.emit(kWorkload, "window_read_overlaid", t.compare_ms, "ms");
+  b.emit(kWorkload, "window_overlaid", t.overlaid, "runs");
+  b.emit(kWorkload, "window_frame_alone", t.alone_ms, "ms");
+  b.emit(kWorkload, "window_frame", t.frame_ms, "ms");
+  b.emit(kWorkload, "window_frame_alone_work", t.alone_work_ms, "ms");
+  b.emit(kWorkload, "window_frame_work", t.frame_work_ms, "ms");
+  b.emit(kWorkload, "window_frame_scene_work", t.scene_work_ms, "ms");
+  b.emit(kWorkload, "window_frame_worst", t.worst_frame_ms, "ms");
+  b.emit(kWorkload, "window_frame_scene", t.scene_ms, "ms");
 }
 
 }  // namespace tenon::app

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "app/cli/bench.h"
-#include "app/window/window.h"
+#include "app/cli/window_module.h"
 #include "core/cache_folder.h"
 #include "core/error.h"
 
@@ -11,7 +11,6 @@ namespace tenon::app {
 void bench_open(const Bench& b) {
   namespace fs = std::filesystem;
   if (!fs::is_regular_file(b.file)) throw Error(b.file + " is no file", "tenon bench open FILE");
-#ifdef TENON_WINDOW
   // Under another name: what an opening leaves for the next one goes with the measurement, and nothing that an earlier
   // one left is found.
   const BenchFolder folder;
@@ -20,7 +19,7 @@ void bench_open(const Bench& b) {
   // The driver's compiled shaders stay where they were: a person's window finds them there.
   ::setenv("MESA_SHADER_CACHE_DIR", fs::path(cache::folder()).parent_path().c_str(), 0);
   ::setenv("XDG_CACHE_HOME", (fs::path(folder.path) / "caches").c_str(), 1);
-  const OpenTimes t = measure_open(link.string());
+  const OpenTimes t = window().measure_open(link.string());
   const double bytes = static_cast<double>(fs::file_size(b.file));
   const auto emit = [&](const std::string& metric, double value, const char* unit) {
     b.emit("open", metric, value, unit);
@@ -54,9 +53,6 @@ void bench_open(const Bench& b) {
     emit("deaf_" + d.during + "_work_p99", d.work_p99_ms, "ms");
     emit("deaf_" + d.during + "_work_worst", d.work_worst_ms, "ms");
   }
-#else
-  throw Error("this build has no window to open " + b.file + " in");
-#endif
 }
 
 }  // namespace tenon::app

@@ -11,6 +11,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/window_module.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/version.h"
@@ -72,20 +73,18 @@ std::vector<Finding> diagnose() {
                                   : e.hint(),
                  false});
   }
-#ifdef TENON_WINDOW
-  const char* display = std::getenv("DISPLAY");
-  const char* wayland = std::getenv("WAYLAND_DISPLAY");
-  const bool shown = (display && *display) || (wayland && *wayland);
-  f.push_back(
-      {"window",
-       shown ? fmt::format("built; display {}", display && *display ? display : wayland) : "built; no display here",
-       shown ? "" : "The command line does every job; pictures: xvfb-run tenon shot ...", true});
-#else
-  f.push_back(
-      {"window", "not built",
-       "apt-get install qt6-base-dev libqt6opengl6-dev qt6-svg-dev libimgui-dev libfreetype-dev, then build again.",
-       false});
-#endif
+  try {
+    window();
+    const char* display = std::getenv("DISPLAY");
+    const char* wayland = std::getenv("WAYLAND_DISPLAY");
+    const bool shown = (display && *display) || (wayland && *wayland);
+    f.push_back(
+        {"window",
+         shown ? fmt::format("there; display {}", display && *display ? display : wayland) : "there; no display here",
+         shown ? "" : "The command line does every job; pictures: xvfb-run tenon shot ...", true});
+  } catch (const Error& e) {
+    f.push_back({"window", e.message(), e.hint(), false});
+  }
   return f;
 }
 

@@ -7,7 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/common.h"
 #include "app/cli/output.h"
-#include "app/window/window.h"
+#include "app/cli/window_module.h"
 #include "core/error.h"
 #include "views/shared/document.h"
 
@@ -39,10 +39,7 @@ int shot(const Args& args) {
   } else if (args.has("--step") || args.has("--run")) {
     throw Error::usage(r.file + " is no project: it has no runs and no steps");
   }
-#ifdef TENON_WINDOW
-  char name[] = "tenon";
-  char* argv[] = {name, nullptr};
-  const int status = take_shot(1, argv, r);
+  const int status = window().shot(r);
   if (status == 0) {
     if (args.json())
       print_json({{"file", r.output}, {"view", r.view}});
@@ -50,10 +47,6 @@ int shot(const Args& args) {
       print(r.output + "\n");
   }
   return status;
-#else
-  throw Error("this build has no window to take pictures of",
-              "Build it with Qt 6 and Dear ImGui; `tenon doctor` says what is missing.");
-#endif
 }
 
 const bool registered_shot = register_command(

@@ -2,9 +2,9 @@
 #include <QLineEdit>
 #include <algorithm>
 
+#include "app/window/jobs.h"
 #include "app/window/measured_window.h"
 #include "app/window/watchdog.h"
-#include "app/window/window.h"
 #include "core/median.h"
 #include "views/frame/table_list.h"
 

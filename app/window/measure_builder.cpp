@@ -2,9 +2,9 @@
 #include <QMouseEvent>
 #include <QWheelEvent>
 
+#include "app/window/jobs.h"
 #include "app/window/measured_window.h"
 #include "app/window/watchdog.h"
-#include "app/window/window.h"
 #include "core/median.h"
 
 namespace tenon::app {

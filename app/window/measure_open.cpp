@@ -8,9 +8,9 @@
 #include <functional>
 #include <limits>
 
+#include "app/window/jobs.h"
 #include "app/window/measured_window.h"
 #include "app/window/watchdog.h"
-#include "app/window/window.h"
 #include "core/error.h"
 #include "core/machine_memory.h"
 #include "engine/formats/model_file.h"

@@ -1,4 +1,4 @@
-#include "app/window/window.h"
+#include "app/window/jobs.h"
 
 #include <QApplication>
 #include <QDir>
@@ -49,7 +49,7 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   return QApplication::exec();
 }
 
-int take_shot(int argc, char** argv, const ShotRequest& options) {
+int take_shot(const ShotRequest& options) {
   QStringList names;
   for (const ViewDef& def : view_defs()) names << def.id;
   names << "window";
@@ -81,6 +81,9 @@ int take_shot(int argc, char** argv, const ShotRequest& options) {
   qputenv("QT_QPA_PLATFORM", "xcb");  // the offscreen platform cannot draw OpenGL widgets
   qputenv("QT_LOGGING_RULES", "qt.qpa.*=false");
   before_application();
+  int argc = 1;
+  char name[] = "tenon";
+  char* argv[] = {name, nullptr};
   Application app(argc, argv);
   QApplication::setCursorFlashTime(0);
   Workbench bench;

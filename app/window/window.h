@@ -14,8 +14,6 @@ struct WindowRequest {
   std::string theme;                 ///< dark, light; empty: the system's
   std::vector<Error> problems = {};  ///< to be told when the window is there
 };
-/// Opens the workbench and returns its exit status when it is closed.
-int open_window(int argc, char** argv, const WindowRequest& request);
 
 /// What `tenon shot` asks for: a picture of one view (or of the whole window).
 struct ShotRequest {
@@ -29,8 +27,6 @@ struct ShotRequest {
   std::string theme = "dark";
   std::string output;  ///< .png; of a view also .svg
 };
-/// Throws Error for an unknown view (naming the near ones) and whatever else does not fit.
-int take_shot(int argc, char** argv, const ShotRequest& request);
 
 /// What `tenon bench curves` measures of the window.
 struct CurveTimes {
@@ -43,8 +39,6 @@ struct CurveTimes {
   double open_work_ms = 0, filter_work_ms = 0, alone_work_ms = 0, frame_work_ms = 0, scene_work_ms = 0;
   int overlaid = 0;
 };
-/// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.
-CurveTimes measure_curves(const std::string& file, int runs);
 
 /// What `tenon bench builder` measures of the window with a model of very many layers.
 struct BuilderTimes {
@@ -60,9 +54,6 @@ struct BuilderTimes {
   std::vector<Wait> waits;
   std::vector<Hand> hands;  ///< a frame of each
 };
-/// Opens a project in the builder and works with it by mouse and wheel. Throws Error where that takes more than ten
-/// minutes.
-BuilderTimes measure_builder(const std::string& file);
 
 /// What `tenon bench open` measures of the window with one trace, snapshot or model file.
 struct OpenTimes {
@@ -84,8 +75,33 @@ struct OpenTimes {
   };
   std::vector<Deaf> deaf;  ///< how late the UI thread heard a hand
 };
-/// Opens the file, flies through its main view, closes it and opens it again. Throws Error where that takes more than
-/// ten minutes, and of what is no such file.
-OpenTimes measure_open(const std::string& file);
+
+/// Note [The window is a file of its own]
+/// What needs Qt is a module beside the program, lib/tenon/window.so, which is loaded when a window is asked for. The
+/// command line begins without Qt's libraries and their memory, and runs where they are not installed. The module has
+/// nothing of the rooms below: it finds the program's own, so that there is one copy of every registry.
+class Window {
+ public:
+  virtual ~Window() = default;
+  /// Opens the workbench and returns its exit status when it is closed.
+  virtual int open(int argc, char** argv, const WindowRequest& request) const = 0;
+  /// Throws Error for an unknown view (naming the near ones) and whatever else does not fit.
+  virtual int shot(const ShotRequest& request) const = 0;
+  /// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.
+  virtual CurveTimes measure_curves(const std::string& file, int runs) const = 0;
+  /// Opens a project in the builder and works with it by mouse and wheel. Throws Error where that takes more than ten
+  /// minutes.
+  virtual BuilderTimes measure_builder(const std::string& file) const = 0;
+  /// Opens the file, flies through its main view, closes it and opens it again. Throws Error where that takes more than
+  /// ten minutes, and of what is no such file.
+  virtual OpenTimes measure_open(const std::string& file) const = 0;
+};
+
+/// What the module has for the program.
+struct WindowEntry {
+  const char* version;  ///< TENON_VERSION of the program it was built with
+  const Window& (*window)();
+};
+constexpr char kWindowEntry[] = "tenon_window_entry";
 
 }  // namespace tenon::app

@@ -42,7 +42,7 @@ void widen_when_read(OnnxGraph& g) {
     if (!t.defined() || t.dtype() != DType::f32) continue;
     const std::vector<size_t>& readers = flow.readers(name);
     if (readers.empty() && !flow.is_output(name)) continue;
-    const auto names_it = [&](const OnnxValue& v) { return v.name == name; };
+    const auto names_it = [&given = name](const OnnxValue& v) { return v.name == given; };
     if (std::any_of(g.inputs.begin(), g.inputs.end(), names_it)) {  // what an input is where none is given
       t = widened(t);
       continue;
