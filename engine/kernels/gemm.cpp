@@ -27,7 +27,7 @@ inline float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 #if defined(__AVX2__)
-void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_row) {
+inline void turn_8x8(const float* from, int64_t from_row, __m256 (&turned)[8]) {
   __m256 r[8], t[8];
   for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(from + i * from_row);
   for (int i = 0; i < 8; i += 2) {
@@ -41,9 +41,15 @@ void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_ro
     r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
   }
   for (int i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(to + i * to_row, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-    _mm256_storeu_ps(to + (i + 4) * to_row, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    turned[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+    turned[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
   }
+}
+
+void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_row) {
+  __m256 turned[8];
+  turn_8x8(from, from_row, turned);
+  for (int i = 0; i < 8; ++i) _mm256_storeu_ps(to + i * to_row, turned[i]);
 }
 #endif
 
@@ -209,12 +215,45 @@ void dots(int64_t k, const T* a, const T* b, int64_t ldb, T* sums) {
     for (int r = 0; r < R; ++r) sums[r] = fma_(a[p], b[r * ldb + p], sums[r]);
 }
 
+/// One row of C by a transposed B: each element is one chain over k in order, as in tile(), but B is turned in
+/// registers alone.
+template <class T>
+void one_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_t ldb, T* c, bool add) {
+  int64_t j = 0;
+#if defined(__AVX2__) && defined(__FMA__)
+  if constexpr (sizeof(T) == 4)
+    for (; j + 8 <= n; j += 8) {
+      __m256 acc = add ? _mm256_loadu_ps(c + j) : _mm256_setzero_ps();
+      const float* rows = b + j * ldb;
+      int64_t p = 0;
+      for (; p + 8 <= k; p += 8) {
+        __m256 columns[8];
+        turn_8x8(rows + p, ldb, columns);
+        for (int i = 0; i < 8; ++i) acc = _mm256_fmadd_ps(_mm256_set1_ps(a[(p + i) * a_col]), columns[i], acc);
+      }
+      for (; p < k; ++p) {
+        const float* at = rows + p;
+        const __m256 one = _mm256_setr_ps(at[0], at[ldb], at[2 * ldb], at[3 * ldb], at[4 * ldb], at[5 * ldb],
+                                          at[6 * ldb], at[7 * ldb]);
+        acc = _mm256_fmadd_ps(_mm256_set1_ps(a[p * a_col]), one, acc);
+      }
+      _mm256_storeu_ps(c + j, acc);
+    }
+#endif
+  for (; j < n; ++j) {
+    T sum = add ? c[j] : T(0);
+    for (int64_t p = 0; p < k; ++p) sum = fma_(a[p * a_col], b[j * ldb + p], sum);
+    c[j] = sum;
+  }
+}
+
 template <class T>
 void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
            int64_t ldc, bool add) {
   int64_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
   if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, add);
   if (n * k <= kTinyB) {
+    if (m == 1) return one_row(n, k, a, a_col, b, ldb, c, add);
     T copy[kTinyB];
     transpose_blocks(n, k, b, ldb, copy, n);
     return plain(m, n, k, a, a_row, a_col, copy, n, c, ldc, add);
@@ -358,6 +397,10 @@ void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw
 
 void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
                      const float* bias, float* c, int64_t ldc, const WeightKeeper& keep) {
+  if (m * n * k < kTinyProduct && k > 0) {
+    for (int64_t i = 0; bias && i < m; ++i) std::copy_n(bias, n, c + i * ldc);
+    return small(false, true, m, n, k, a, lda, w, ldw, c, ldc, bias != nullptr);
+  }
   const WeightProduct p(m, n, k, lda, ldw, ldc, bias != nullptr);
   if (k == 0 || !p.blocked) {
     const int64_t some = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n));

@@ -18,14 +18,17 @@ using ops::float_or_double;
 
 /// The last two axes of a tensor as a matrix the product kernel can read.
 struct Matrix {
-  Tensor t;
+  const Tensor* t;  ///< the operand, or `copy`
+  Tensor copy;
   int64_t rows, cols, ld;
   bool transposed;  ///< in memory
 
-  /// As elements of type `as`; what has to be copied for it lies in `room`.
-  Matrix(const Tensor& x, DType as, kernels::Room& room) : t(x), rows(x.size(-2)), cols(x.size(-1)), transposed(false) {
+  /// As elements of type `as`; what has to be copied for it lies in `room`. `x` outlives it.
+  Matrix(const Tensor& x, DType as, kernels::Room& room)
+      : t(&x), rows(x.size(-2)), cols(x.size(-1)), transposed(false) {
     if (x.dtype() != as) {
-      t = ops::dense_as(x, as, room);
+      copy = ops::dense_as(x, as, room);
+      t = &copy;
       ld = std::max<int64_t>(1, cols);
       return;
     }
@@ -36,18 +39,25 @@ struct Matrix {
       transposed = true;
       ld = cols == 1 ? std::max<int64_t>(1, rows) : c;
     } else {
-      t = ops::dense(x, room);
+      copy = ops::dense(x, room);
+      t = &copy;
       ld = std::max<int64_t>(1, cols);
     }
   }
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
   /// Position of matrix i of the batch, counted over the axes before the last two; a plain matrix serves for all.
   int64_t at(int64_t i) const {
     int64_t offset = 0;
-    for (int axis = t.ndim() - 3; axis >= 0; --axis) {
-      offset += i % t.size(axis) * t.stride()[axis];
-      i /= t.size(axis);
+    for (int axis = t->ndim() - 3; axis >= 0; --axis) {
+      offset += i % t->size(axis) * t->stride()[axis];
+      i /= t->size(axis);
     }
     return offset;
+  }
+  template <class T>
+  const T* data(int64_t i) const {
+    return t->data<T>() + at(i);
   }
 };
 
@@ -91,13 +101,12 @@ void multiply_matrices(const Call& c, bool ta, bool tb, const kernels::WeightKee
   if (y.dtype() == DType::bf16)
     return parallel_for(batch, grain, [&](int64_t i, int64_t last) {
       for (; i < last; ++i)
-        kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.t.data<uint16_t>() + in.a.at(i), in.a.ld,
-                           in.b.t.data<uint16_t>() + in.b.at(i), in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr,
-                           y.data<uint16_t>() + i * m * n, n);
+        kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.data<uint16_t>(i), in.a.ld, in.b.data<uint16_t>(i),
+                           in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr, y.data<uint16_t>() + i * m * n, n);
     });
   if (y.dtype() == DType::f32 && batch == 1 && !a_turned && b_turned) {
-    kernels::gemm_by_weights(m, n, k, in.a.t.data<float>() + in.a.at(0), in.a.ld, in.b.t.data<float>() + in.b.at(0),
-                             in.b.ld, in.bias ? in.bias.data<float>() : nullptr, y.data<float>(), n, keep);
+    kernels::gemm_by_weights(m, n, k, in.a.data<float>(0), in.a.ld, in.b.data<float>(0), in.b.ld,
+                             in.bias ? in.bias.data<float>() : nullptr, y.data<float>(), n, keep);
     if (in.wide) ops::write_output(c.out[0], in.wide);
     return;
   }
@@ -110,8 +119,8 @@ void multiply_matrices(const Call& c, bool ta, bool tb, const kernels::WeightKee
       });
     parallel_for(batch, grain, [&](int64_t i, int64_t last) {
       for (; i < last; ++i)
-        kernels::gemm(a_turned, b_turned, m, n, k, in.a.t.data<T>() + in.a.at(i), in.a.ld,
-                      in.b.t.data<T>() + in.b.at(i), in.b.ld, to + i * m * n, n, T(in.bias ? 1 : 0));
+        kernels::gemm(a_turned, b_turned, m, n, k, in.a.data<T>(i), in.a.ld, in.b.data<T>(i), in.b.ld, to + i * m * n,
+                      n, T(in.bias ? 1 : 0));
     });
   });
   if (in.wide) ops::write_output(c.out[0], in.wide);
@@ -194,18 +203,25 @@ struct Linear {
     m.shape[1] = w.shape[0];
     return m;
   }
+  static bool plain(const Tensor& t) { return t.dtype() == DType::f32 && t.is_contiguous(); }
   /// Of a weight that is read as it is.
   static kernels::WeightKeeper keeper(const Call& c) {
     const Tensor &x = c.in[0], &w = c.in[1];
-    const bool plain = x.dtype() == DType::f32 && w.dtype() == DType::f32 && x.is_contiguous();
-    return plain && w.size(0) >= kernels::kKeptColumns ? kernels::WeightKeeper(w) : kernels::WeightKeeper();
+    if (w.size(0) < kernels::kKeptColumns || w.dtype() != DType::f32 || !plain(x)) return {};
+    return kernels::WeightKeeper(w);
   }
   static size_t workspace(const NoAttrs&, const Call& c) {
     const int64_t m = c.in[0].size(0), n = c.in[1].size(0), k = c.in[1].size(1);
     if (const auto keep = keeper(c)) kernels::keep_gemm_weights(m, n, k, k, k, c.in[2].defined(), n, keep);
     return Operands::bytes(c);
   }
-  static void cpu(const Call& c) { multiply_matrices(c, false, true, keeper(c)); }
+  static void cpu(const Call& c) {
+    const Tensor &x = c.in[0], &w = c.in[1], &bias = c.in[2], &y = c.out[0];
+    if (!plain(x) || !plain(w) || (bias && !plain(bias))) return multiply_matrices(c, false, true, keeper(c));
+    const int64_t n = w.size(0), k = w.size(1);
+    kernels::gemm_by_weights(x.size(0), n, k, x.data<float>(), k, w.data<float>(), k,
+                             bias ? bias.data<float>() : nullptr, y.data<float>(), n, keeper(c));
+  }
   static constexpr Saves saves{.inputs = 0b011};
   static void backward(Grad& d) {
     const Tensor& g = d.out();

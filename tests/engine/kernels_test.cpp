@@ -87,7 +87,23 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
                                          Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32},
                                          Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000},
                                          Product{3, 2, 0}, Product{64, 10, 128}, Product{130, 97, 61},
-                                         Product{33, 1100, 40}));
+                                         Product{33, 1100, 40}, Product{1, 19, 21}, Product{1, 16, 40}));
+
+TEST(GemmRows, OneRowHasTheBitsItHasAmongMany) {
+  for (auto [n, k] : {std::pair<int64_t, int64_t>{16, 2}, {16, 16}, {1, 16}, {21, 35}, {8, 8}, {60, 64}}) {
+    constexpr int64_t kTogether = 5;
+    const auto a = uniform_values(kTogether * k, 1), w = uniform_values(n * k, 2), bias = uniform_values(n, 3);
+    for (const float* row : {static_cast<const float*>(nullptr), bias.data()}) {
+      std::vector<float> together(static_cast<size_t>(kTogether * n)), alone(static_cast<size_t>(n));
+      gemm_by_weights(kTogether, n, k, a.data(), k, w.data(), k, row, together.data(), n, {});
+      for (int64_t i = 0; i < kTogether; ++i) {
+        gemm_by_weights(1, n, k, a.data() + i * k, k, w.data(), k, row, alone.data(), n, {});
+        EXPECT_EQ(0, std::memcmp(alone.data(), together.data() + i * n, alone.size() * sizeof(float)))
+            << "row " << i << ", " << n << " by " << k << (row ? " with a bias" : "");
+      }
+    }
+  }
+}
 
 TEST(GemmThreads, SameBits) {
   for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}}) {
