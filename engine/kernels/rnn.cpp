@@ -5,8 +5,10 @@
 #include <type_traits>
 
 #include "core/parallel.h"
+#include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/room.h"
+#include "engine/kernels/tiled_gemm.h"
 #include "engine/op/scalar.h"
 
 namespace tenon::kernels {
@@ -171,30 +173,64 @@ void step_units(const RnnShape& s, bool alive, const RowStep<T>& r, int64_t firs
 constexpr int64_t kUnitPieces = 4;
 bool cut_into_units(const RnnShape& s) { return s.n < kUnitPieces && gates_of(s.cell) * s.h * s.h >= 1 << 16; }
 
+/// op(W) [k, n], the right side of the product of every step, in the order that this reads fastest where it serves
+/// several steps: a product of few rows spends as much on that order as on itself.
+template <class T>
+class StepWeights {
+ public:
+  StepWeights(const RnnShape& s, bool transposed, int64_t n, int64_t k, const T* w, T* room)
+      : transposed_(transposed), n_(n), k_(k), w_(w), room_(serves(s) ? room : nullptr) {
+    if (!room_) return;
+    if (packed())
+      tiled_pack(transposed, n, k, w, transposed ? k : n, room);
+    else if (transposed)
+      parallel_for(k, 64,
+                   [&](int64_t begin, int64_t end) { transpose(n, end - begin, w + begin, k, room + begin * n, n); });
+  }
+  static int64_t elements(const RnnShape& s, bool transposed, int64_t n, int64_t k) {
+    if (!serves(s)) return 0;
+    return packed() ? tiled_side(n, k) : transposed ? n * k : 0;
+  }
+  /// C [m, n] = A [m, k] op(W), or added to it; on this thread where it serves several steps.
+  void multiply(int64_t m, const T* a, T* c, bool add) const {
+    if (room_ && packed()) return tiled_gemm_packed(m, n_, k_, a, k_, room_, c, n_, add);
+    const bool turned = transposed_ && room_;
+    gemm(false, transposed_ && !turned, m, n_, k_, a, k_, turned ? room_ : w_, transposed_ && !turned ? k_ : n_, c, n_,
+         add ? T(1) : T(0));
+  }
+
+ private:
+  static bool serves(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
+  /// See Note [Tiled products].
+  static bool packed() { return sizeof(T) == 8 || !packs_products(); }
+  bool transposed_;
+  int64_t n_, k_;
+  const T* w_;
+  T* room_;
+};
+
 /// Of every row of the batch.
 template <class T>
 struct ForwardRoom {
-  T *hidden, *next, *gates;
-  /// wh [h, gates * h], where it serves several steps: a product of few rows spends as much on the order of its right
-  /// side as on itself.
-  T* across;
+  T *hidden, *next, *gates, *weights;
   ForwardRoom(const RnnShape& s, Room& room)
       : hidden(room.take<T>(s.n * s.h)),
         next(room.take<T>(s.n * s.h)),
         gates(room.take<T>(s.n * gates_of(s.cell) * s.h)),
-        across(room.take<T>(turns_weights(s) ? gates_of(s.cell) * s.h * s.h : 0)) {}
-  static bool turns_weights(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
+        weights(room.take<T>(StepWeights<T>::elements(s, true, gates_of(s.cell) * s.h, s.h))) {}
 };
 template <class T>
 struct BackwardRoom {
   T* apart;   ///< what goes to the hidden state's part of the gates, of every step: for gru it differs from the input's
   T* before;  ///< the states before every step
   T *gh, *gcell;  ///< of every row of the batch
+  T* weights;
   BackwardRoom(const RnnShape& s, Room& room)
       : apart(room.take<T>(s.cell == Cell::gru ? s.steps * s.n * gates_of(s.cell) * s.h : 0)),
         before(room.take<T>(s.steps * s.n * s.h)),
         gh(room.take<T>(s.n * s.h)),
-        gcell(room.take<T>(s.n * s.h)) {}
+        gcell(room.take<T>(s.n * s.h)),
+        weights(room.take<T>(StepWeights<T>::elements(s, false, s.h, gates_of(s.cell) * s.h))) {}
 };
 
 }  // namespace
@@ -218,11 +254,6 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
   int64_t h = s.h, width = gates_of(s.cell) * h, keep = kept_of(s.cell) * h;
   Room whole(memory);
   const ForwardRoom<T> room(s, whole);
-  const bool turned = room.turns_weights(s);
-  if (turned)
-    parallel_for(h, 64, [&](int64_t begin, int64_t end) {
-      transpose(width, end - begin, wh + begin, h, room.across + begin * width, width);
-    });
   const bool lstm = s.cell == Cell::lstm;
   // Without lengths a state is the output of its step; of sequences that have ended it stays, while their outputs are
   // 0.
@@ -262,6 +293,7 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
     }
     return;
   }
+  const StepWeights<T> weights(s, true, width, h, wh, room.weights);
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     const int64_t rows = end - begin;
     T* gates = room.gates + begin * width;
@@ -269,10 +301,7 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
       const int64_t t = time_of(s, step);
       const T* from = state(step) + begin * h;
       for (int64_t r = 0; bh && r < rows; ++r) std::copy_n(bh, width, gates + r * width);
-      if (turned)
-        gemm(false, false, rows, width, h, from, h, room.across, width, gates, width, add);
-      else
-        gemm(false, true, rows, width, h, from, h, wh, h, gates, width, add);
+      weights.multiply(rows, from, gates, bh != nullptr);
       for (int64_t r = begin; r < end; ++r) step_units(s, live(s, r, t), row_step(r, step), 0, h);
     }
   });
@@ -291,6 +320,7 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
     bool start = prior < 0 || prior >= s.steps || (s.reverse && !live(s, row, prior));
     return start ? first + row * h : all + (prior * s.n + row) * h;
   };
+  const StepWeights<T> weights(s, false, h, width, wh, room.weights);
   parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
     T *gh = room.gh + begin * h, *gcell = room.gcell + begin * h;
@@ -321,7 +351,7 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
             plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
         });
       }
-      gemm(false, false, rows, h, width, g_hidden + at * width, width, wh, h, gh, h, T(1));
+      weights.multiply(rows, g_hidden + at * width, gh, true);
     }
     std::copy_n(gh, rows * h, gh0 + begin * h);
     if (s.cell == Cell::lstm) std::copy_n(gcell, rows * h, gc0 + begin * h);

@@ -14,6 +14,7 @@
 #include "engine/kernels/norm.h"
 #include "engine/kernels/pool.h"
 #include "engine/kernels/rnn.h"
+#include "engine/kernels/tiled_gemm.h"
 #include "engine/kernels/update.h"
 #include "engine/op/scalar.h"
 
@@ -102,6 +103,52 @@ TEST(GemmRows, OneRowHasTheBitsItHasAmongMany) {
             << "row " << i << ", " << n << " by " << k << (row ? " with a bias" : "");
       }
     }
+  }
+}
+
+/// What tiled products promise: blocks of k are chains of fused multiply-adds, which are added in order.
+template <class T>
+std::vector<T> tiled_reference(bool ta, bool tb, Product p, const T* a, int64_t lda, const T* b, int64_t ldb,
+                               std::vector<T> c, int64_t ldc, bool add) {
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < p.n; ++j)
+      for (int64_t p0 = 0; p0 < p.k; p0 += kProductBlock) {
+        T sum = 0;
+        for (int64_t q = p0; q < std::min(p.k, p0 + kProductBlock); ++q)
+          sum = std::fma(ta ? a[q * lda + i] : a[i * lda + q], tb ? b[j * ldb + q] : b[q * ldb + j], sum);
+        T& to = c[static_cast<size_t>(i * ldc + j)];
+        to = add || p0 > 0 ? sum + to : sum;
+      }
+  return c;
+}
+template <class T>
+void expect_tiled_bits(Product p) {
+  const auto [m, n, k] = p;
+  for (bool ta : {false, true})
+    for (bool tb : {false, true})
+      for (bool add : {false, true}) {
+        const int64_t lda = (ta ? m : k) + 3, ldb = (tb ? k : n) + 1, ldc = n + 2;
+        const auto drawn_a = uniform_values((ta ? k : m) * lda, 1), drawn_b = uniform_values((tb ? n : k) * ldb, 2),
+                   drawn_c = uniform_values(m * ldc, 3);
+        const std::vector<T> a(drawn_a.begin(), drawn_a.end()), b(drawn_b.begin(), drawn_b.end());
+        const std::vector<T> before(drawn_c.begin(), drawn_c.end());
+        const auto want = tiled_reference(ta, tb, p, a.data(), lda, b.data(), ldb, before, ldc, add);
+        auto got = before;
+        tiled_gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, got.data(), ldc, add);
+        EXPECT_EQ(got, want) << m << " x " << n << " x " << k << (ta ? " T" : " N") << (tb ? "T" : "N");
+        if (ta) continue;
+        std::vector<T> packed(static_cast<size_t>(tiled_side(n, k)));
+        tiled_pack(tb, n, k, b.data(), ldb, packed.data());
+        got = before;
+        tiled_gemm_packed(m, n, k, a.data(), lda, packed.data(), got.data(), ldc, add);
+        EXPECT_EQ(got, want) << m << " x " << n << " x " << k << ", packed beforehand";
+      }
+}
+TEST(TiledGemm, EveryElementIsItsChainWhateverIsComputedBesideIt) {
+  for (const Product p : {Product{1, 1, 1}, Product{6, 16, 384}, Product{7, 17, 385}, Product{97, 33, 20},
+                          Product{5, 70, 800}, Product{13, 530, 9}}) {
+    expect_tiled_bits<float>(p);
+    expect_tiled_bits<double>(p);
   }
 }
 
@@ -384,7 +431,9 @@ TEST(Rnn, UnitsHaveTheBitsOfTheirFormulas) {
               hidden[at] = cell == Cell::tanh ? sc::tanh(x[0]) : std::max(x[0], 0.0f);
             }
             ASSERT_EQ(y[out], live ? hidden[at] : 0.0f) << t << ", " << r << ", " << j;
-            if (cell == Cell::lstm) ASSERT_EQ(c[out], cells[at]) << t << ", " << r << ", " << j;
+            if (cell == Cell::lstm) {
+              ASSERT_EQ(c[out], cells[at]) << t << ", " << r << ", " << j;
+            }
           }
     }
 }
