@@ -18,6 +18,7 @@ constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack
 // Up to so many products oneDNN's gemm and its matmul both add up in one chain, to the same bits. Beyond, gemm is as
 // fast for a transposed right side.
 constexpr int64_t kShortSum = 384;
+constexpr int64_t kPackedRows = 6;  // of fewer rows, to pack the right side takes longer than to read it once
 
 #if defined(__AVX2__)
 void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_row) {
@@ -235,7 +236,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
-              if (!tb && !packs_products())
+              if (!tb && pm >= kPackedRows && !packs_products())
                 tiled_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
               else if (!ta && tb && k <= kShortSum && pm >= 64)
                 dnnl_matmul({pm, pn, k, lda, ldb, ldc, ta, tb, false, beta != 0, false}, pa, pb, nullptr, pc);
@@ -254,6 +255,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
+              if (pm < kPackedRows) return small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
               tiled_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
             });
 }

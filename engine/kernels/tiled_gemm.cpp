@@ -20,7 +20,7 @@ constexpr int64_t kWide = 2 * Lanes<T>::count;
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.
 template <class T>
-struct Packed {
+struct PackingRoom {
   static constexpr size_t kLine = 64;
   T* a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a);
   T* b = room(kPackedB, kept_b);
@@ -37,7 +37,7 @@ struct Packed {
 
 /// R rows of C, two lanes wide. B lies row by row.
 template <int R, class T>
-inline void sums(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, T* c, int64_t ldc, bool add) {
+inline void tile_sums(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, T* c, int64_t ldc, bool add) {
   using L = Lanes<T>;
   L acc[R][2];
   for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = L::zero();
@@ -59,21 +59,21 @@ inline void sums(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b
 }
 
 template <class T>
-void sums_of(int64_t rows, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, T* c, int64_t ldc,
-             bool add) {
+void some_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, T* c, int64_t ldc,
+               bool add) {
   switch (rows) {
     case 6:
-      return sums<6>(k, a, a_row, a_col, b, c, ldc, add);
+      return tile_sums<6>(k, a, a_row, a_col, b, c, ldc, add);
     case 5:
-      return sums<5>(k, a, a_row, a_col, b, c, ldc, add);
+      return tile_sums<5>(k, a, a_row, a_col, b, c, ldc, add);
     case 4:
-      return sums<4>(k, a, a_row, a_col, b, c, ldc, add);
+      return tile_sums<4>(k, a, a_row, a_col, b, c, ldc, add);
     case 3:
-      return sums<3>(k, a, a_row, a_col, b, c, ldc, add);
+      return tile_sums<3>(k, a, a_row, a_col, b, c, ldc, add);
     case 2:
-      return sums<2>(k, a, a_row, a_col, b, c, ldc, add);
+      return tile_sums<2>(k, a, a_row, a_col, b, c, ldc, add);
     default:
-      return sums<1>(k, a, a_row, a_col, b, c, ldc, add);
+      return tile_sums<1>(k, a, a_row, a_col, b, c, ldc, add);
   }
 }
 
@@ -149,11 +149,11 @@ void block(bool ta, int64_t m, int64_t n, int64_t depth, const T* a, int64_t lda
         const int64_t a_row = ta ? 1 : lda, a_col = ta ? rows : 1;
         T* to = c + (i0 + i) * ldc + j;
         if (columns == kWide<T>) {
-          sums_of(rows, depth, left, a_row, a_col, strips + j * depth, to, ldc, add);
+          some_rows(rows, depth, left, a_row, a_col, strips + j * depth, to, ldc, add);
           continue;
         }
         T beside[kTall * kWide<T>];
-        sums_of(rows, depth, left, a_row, a_col, strips + j * depth, beside, kWide<T>, false);
+        some_rows(rows, depth, left, a_row, a_col, strips + j * depth, beside, kWide<T>, false);
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t x = 0; x < columns; ++x) {
             const T sum = beside[r * kWide<T> + x];
@@ -171,7 +171,7 @@ void pack(bool tb, const T* b, int64_t ldb, int64_t n, int64_t k, T* to) {
 template <class T>
 void tiled(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
            int64_t ldc, bool add) {
-  thread_local Packed<T> packed;
+  thread_local PackingRoom<T> packed;
   constexpr int64_t kColumns = kPackedB / kProductBlock / static_cast<int64_t>(sizeof(T));
   for (int64_t j = 0; j < n; j += kColumns)
     for (int64_t p = 0; p < k; p += kProductBlock) {
