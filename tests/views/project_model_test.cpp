@@ -69,7 +69,9 @@ TEST(Project, ARunsBestIsAFigureAndAStepToGoTo) {
   EXPECT_EQ(detail_of(d, "best at step"), "1,876");
   EXPECT_EQ(detail_of(d, "created"), "2026-11-27 18:58");
   for (const auto& row : d.sections[0].rows)
-    if (row.name == "best at step") EXPECT_TRUE(row.link.same(Selection::step(1876)));
+    if (row.name == "best at step") {
+      EXPECT_TRUE(row.link.same(Selection::step(1876)));
+    }
 }
 
 TEST(Project, AStatusOfAnotherRunChangesNothing) {

@@ -8,6 +8,7 @@
 
 #include "views/shared/format.h"
 #include "views/shared/language.h"
+#include "views/shared/tensor_stats.h"
 
 namespace tenon::views {
 
@@ -364,7 +365,7 @@ float ModelFileModel::draw_head(Scene& scene, Box b) const {
   for (const auto& [dtype, bytes] : file_->bytes_by_dtype())
     parts.push_back(dtype + " " + format_bytes(static_cast<double>(bytes)));
   if (parts.size() > 4) parts.resize(4), parts.emplace_back("…");
-  std::string line = tr("{} tensors · {} elements · {}", format_grouped(static_cast<int64_t>(file_->tensors.size())),
+  std::string line = tr("{} · {} elements · {}", format_tensors(file_->tensors.size()),
                         format_grouped(file_->elements()), format_bytes(static_cast<double>(file_->bytes())));
   if (!parts.empty()) line += fmt::format(": {}", fmt::join(parts, ", "));
   if (!file_->nodes.empty()) line += " · " + tr("{} nodes", format_grouped(static_cast<int64_t>(file_->nodes.size())));
@@ -442,8 +443,7 @@ Table ModelFileModel::table() const {
 
 std::string ModelFileModel::summary() const {
   if (!file_) return tr("Model file: none is shown");
-  std::string out = tr("Model file: {}, {} tensors, {}", describe(file_->kind),
-                       format_grouped(static_cast<int64_t>(file_->tensors.size())),
+  std::string out = tr("Model file: {}, {}, {}", describe(file_->kind), format_tensors(file_->tensors.size()),
                        format_bytes(static_cast<double>(file_->bytes())));
   if (!ready()) return out;
   if (page_ == Page::graph) return out + "; " + state()->graph.summary();

@@ -8,6 +8,7 @@
 
 #include "views/shared/format.h"
 #include "views/shared/language.h"
+#include "views/shared/tensor_stats.h"
 
 namespace tenon::views {
 
@@ -96,7 +97,8 @@ int ScopeList::tensor() const { return focus_ > 0 ? outline_->tensors.at(focus_)
 std::string ScopeList::row_text(int node) const {
   const ScopeTree::Node& n = outline_->tensors.at(node);
   if (n.leaf()) return outline_->file->tensors[static_cast<size_t>(n.item)].name;
-  return tr("{}, {} tensors, {}", n.name, format_grouped(n.items), is_open(node) ? tr("unfolded") : tr("folded"));
+  return tr("{}, {}, {}", n.name, format_tensors(static_cast<size_t>(n.items)),
+            is_open(node) ? tr("unfolded") : tr("folded"));
 }
 
 void ScopeList::set_focus(int node) {
@@ -142,7 +144,7 @@ void ScopeList::draw_row(Scene& scene, int node, Box b, float name_w) const {
   const std::string tip =
       e ? e->name + (e->problem.empty() ? "" : "\n" + tr("its values cannot be shown: it {}", e->problem))
         : (n.repeats ? tr("{} {}, all built alike", tree.path(n.parent), name) : tree.path(node)) + "\n" +
-              tr("{} tensors, {} elements", format_grouped(n.items), format_grouped(n.elements));
+              tr("{}, {} elements", format_tensors(static_cast<size_t>(n.items)), format_grouped(n.elements));
   scene.target(b, {row, node}, Cursor::hand, tip);
   if (!e) {
     scene.text({b.x + indent, b.y, kIndent, b.h}, is_open(node) ? "▾" : "▸", Ink::secondary, Face::small);
@@ -173,9 +175,7 @@ void ScopeList::draw_row(Scene& scene, int node, Box b, float name_w) const {
     std::string text;
     if (i == kDtype && e) text = e->dtype;
     if (i == kShape)
-      text = e              ? fmt::format("[{}]", fmt::join(e->shape, ", "))
-             : n.items == 1 ? tr("1 tensor")
-                            : tr("{} tensors", format_grouped(n.items));
+      text = e ? fmt::format("[{}]", fmt::join(e->shape, ", ")) : format_tensors(static_cast<size_t>(n.items));
     if (i == kElements) text = format_count(static_cast<double>(n.elements));
     if (i == kBytes) text = format_bytes(static_cast<double>(n.bytes));
     const bool problem = i == kDtype && e && !e->problem.empty();

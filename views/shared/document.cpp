@@ -18,6 +18,7 @@
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 #include "views/shared/settings.h"
+#include "views/shared/tensor_stats.h"
 
 namespace tenon::views {
 
@@ -145,8 +146,7 @@ DocumentNote note_of(const Document& d) {
   if (d.snapshot)
     return {static_cast<double>(d.snapshot->source_bytes), tr("{} events", count(d.snapshot->events.size_())),
             "memory"};
-  if (d.model)
-    return {static_cast<double>(d.model->file_bytes), tr("{} tensors", count(d.model->tensors.size())), "model"};
+  if (d.model) return {static_cast<double>(d.model->file_bytes), format_tensors(d.model->tensors.size()), "model"};
   return {};
 }
 

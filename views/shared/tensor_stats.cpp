@@ -14,8 +14,14 @@
 #include "core/tensor_values.h"
 #include "engine/formats/model_file.h"
 #include "engine/kernels/value_sums.h"
+#include "views/shared/format.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
+
+std::string format_tensors(size_t n) {
+  return n == 1 ? tr("1 tensor") : tr("{} tensors", format_grouped(static_cast<int64_t>(n)));
+}
 
 // Note [Statistics of many values]
 // What an element's bits are decides how it is read. Of types of 16 bits each pattern is counted, which takes one look

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/tensor.h"
@@ -10,6 +11,8 @@ struct ModelFile;
 }
 
 namespace tenon::views {
+
+std::string format_tensors(size_t n);  ///< "1 tensor", "1,240 tensors"
 
 /// What the values of a whole tensor look like. Exact: every element is read.
 struct TensorStats {
