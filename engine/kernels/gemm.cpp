@@ -28,14 +28,24 @@ void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_ro
 }
 #endif
 
+/// What the sums of C begin with: zeros, or the values at `at`, where each row's lie `row` behind those of the one
+/// above.
+template <class T>
+struct Start {
+  const T* at = nullptr;
+  int64_t row = 0;
+  Start from(int64_t i, int64_t j) const { return at ? Start{at + i * row + j, row} : *this; }
+  T one(int64_t r) const { return at ? at[r * row] : T(0); }
+};
+
 /// R rows and W lanes of C, accumulated over k in order, in registers. B is row-major here.
 template <class T, int W, int R>
 inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
-                 bool add) {
+                 Start<T> start) {
   using L = Lanes<T>;
   L acc[R][W];
   for (int r = 0; r < R; ++r)
-    for (int j = 0; j < W; ++j) acc[r][j] = add ? L::load(c + r * ldc + j * L::count) : L::zero();
+    for (int j = 0; j < W; ++j) acc[r][j] = start.at ? L::load(start.at + r * start.row + j * L::count) : L::zero();
   for (int64_t p = 0; p < k; ++p) {
     L row[W];
     for (int j = 0; j < W; ++j) row[j] = L::load(b + p * ldb + j * L::count);
@@ -51,9 +61,9 @@ inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b
 /// R rows of one column.
 template <class T, int R>
 inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
-                   bool add) {
+                   Start<T> start) {
   T acc[R];
-  for (int r = 0; r < R; ++r) acc[r] = add ? c[r * ldc] : T(0);
+  for (int r = 0; r < R; ++r) acc[r] = start.one(r);
   for (int64_t p = 0; p < k; ++p)
     for (int r = 0; r < R; ++r) acc[r] = fma_(a[r * a_row + p * a_col], b[p * ldb], acc[r]);
   for (int r = 0; r < R; ++r) c[r * ldc] = acc[r];
@@ -61,23 +71,23 @@ inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T*
 
 template <class T, int R>
 inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c,
-                 int64_t ldc, bool add) {
+                 int64_t ldc, Start<T> start) {
   constexpr int L = Lanes<T>::count;
   int64_t j = 0;
-  for (; j + 2 * L <= n; j += 2 * L) tile<T, 2, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
+  for (; j + 2 * L <= n; j += 2 * L) tile<T, 2, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, start.from(0, j));
   if (j + L <= n) {
-    tile<T, 1, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
+    tile<T, 1, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, start.from(0, j));
     j += L;
   }
-  for (; j < n; ++j) column<T, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, add);
+  for (; j < n; ++j) column<T, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, start.from(0, j));
 }
 
 template <class T>
 void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c,
-           int64_t ldc, bool add) {
+           int64_t ldc, Start<T> start) {
   int64_t i = 0;
-  for (; i + 4 <= m; i += 4) rows<T, 4>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
-  for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, add);
+  for (; i + 4 <= m; i += 4) rows<T, 4>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, start.from(i, 0));
+  for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, start.from(i, 0));
 }
 
 /// to[p * to_ld + j] = b[j * ldb + p], a block at a time so that neither side strides far.
@@ -127,12 +137,12 @@ void dots(int64_t k, const T* a, const T* b, int64_t ldb, T* sums) {
 /// One row of C by a transposed B: each element is one chain over k in order, as in tile(), but B is turned in
 /// registers alone.
 template <class T>
-void one_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_t ldb, T* c, bool add) {
+void one_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_t ldb, T* c, Start<T> start) {
   int64_t j = 0;
 #if defined(__AVX2__) && defined(__FMA__)
   if constexpr (sizeof(T) == 4)
     for (; j + 8 <= n; j += 8) {
-      __m256 acc = add ? _mm256_loadu_ps(c + j) : _mm256_setzero_ps();
+      __m256 acc = start.at ? _mm256_loadu_ps(start.at + j) : _mm256_setzero_ps();
       const float* rows = b + j * ldb;
       int64_t p = 0;
       for (; p + 8 <= k; p += 8) {
@@ -150,7 +160,7 @@ void one_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_
     }
 #endif
   for (; j < n; ++j) {
-    T sum = add ? c[j] : T(0);
+    T sum = start.from(0, j).one(0);
     for (int64_t p = 0; p < k; ++p) sum = fma_(a[p * a_col], b[j * ldb + p], sum);
     c[j] = sum;
   }
@@ -158,14 +168,14 @@ void one_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_
 
 template <class T>
 void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-           int64_t ldc, bool add) {
+           int64_t ldc, Start<T> start) {
   int64_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
-  if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, add);
+  if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, start);
   if (n * k <= kTinyB) {
-    if (m == 1) return one_row(n, k, a, a_col, b, ldb, c, add);
+    if (m == 1) return one_row(n, k, a, a_col, b, ldb, c, start);
     T copy[kTinyB];
     transpose_blocks(n, k, b, ldb, copy, n);
-    return plain(m, n, k, a, a_row, a_col, copy, n, c, ldc, add);
+    return plain(m, n, k, a, a_row, a_col, copy, n, c, ldc, start);
   }
   constexpr int kRows = 4;
   for (int64_t i = 0; i < m; ++i) {
@@ -175,7 +185,7 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
       for (int64_t j = 0; j < n; ++j) {
         T sum = T(0);
         for (int64_t p = 0; p < k; ++p) sum = fma_(row[p * a_col], b[j * ldb + p], sum);
-        to[j] = add ? to[j] + sum : sum;
+        to[j] = start.at ? start.from(i, j).one(0) + sum : sum;
       }
       continue;
     }
@@ -186,7 +196,7 @@ void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
         dots<T, kRows>(k, row, b + j * ldb, ldb, sums);
       else
         for (int64_t r = 0; r < some; ++r) dots<T, 1>(k, row, b + (j + r) * ldb, ldb, sums + r);
-      for (int64_t r = 0; r < some; ++r) to[j + r] = add ? to[j + r] + sums[r] : sums[r];
+      for (int64_t r = 0; r < some; ++r) to[j + r] = start.at ? start.from(i, j + r).one(0) + sums[r] : sums[r];
     }
   }
 }
@@ -202,6 +212,11 @@ void cut(int64_t m, int64_t n, int64_t k, int64_t& rows, int64_t& cols) {
     int64_t& longer = rows > cols ? rows : cols;
     longer = (longer / 2 + 31) / 32 * 32;
   }
+}
+
+template <class T>
+Start<T> onto(const T* c, int64_t ldc, T beta) {
+  return beta == 0 ? Start<T>{} : Start<T>{c, ldc};
 }
 
 template <class T>
@@ -233,7 +248,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
-  if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
+  if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
               if (!tb && pm >= kPackedRows && !packs_products())
@@ -252,10 +267,10 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
-  if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
+  if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
-              if (pm < kPackedRows) return small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
+              if (pm < kPackedRows) return small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, onto(pc, ldc, beta));
               tiled_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
             });
 }
@@ -310,8 +325,7 @@ void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw
 void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
                      const float* bias, float* c, int64_t ldc, const WeightKeeper& keep) {
   if (m * n * k < kTinyProduct && k > 0) {
-    for (int64_t i = 0; bias && i < m; ++i) std::copy_n(bias, n, c + i * ldc);
-    return small(false, true, m, n, k, a, lda, w, ldw, c, ldc, bias != nullptr);
+    return small(false, true, m, n, k, a, lda, w, ldw, c, ldc, Start<float>{bias, 0});
   }
   const WeightProduct p(m, n, k, lda, ldw, ldc, bias != nullptr);
   if (k == 0 || !p.blocked) {

@@ -93,16 +93,21 @@ void multiply_matrices(const Call& c, bool ta, bool tb, const kernels::WeightKee
   int64_t batch = 1;
   for (int i = 0; i < y.ndim() - 2; ++i) batch *= y.size(i);
   // Small matrices of a batch are pieces themselves; large ones are cut each.
-  constexpr double kPieceProducts = 1e6;
-  const double each = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const int64_t grain = each > 8 * kPieceProducts
-                            ? batch
-                            : std::max<int64_t>(1, static_cast<int64_t>(kPieceProducts / std::max(1.0, each)));
+  const auto each = [&](const auto& product) {
+    if (batch == 1) return product(0);
+    constexpr double kPieceProducts = 1e6;
+    const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    const int64_t grain = products > 8 * kPieceProducts
+                              ? batch
+                              : std::max<int64_t>(1, static_cast<int64_t>(kPieceProducts / std::max(1.0, products)));
+    parallel_for(batch, grain, [&](int64_t i, int64_t last) {
+      for (; i < last; ++i) product(i);
+    });
+  };
   if (y.dtype() == DType::bf16)
-    return parallel_for(batch, grain, [&](int64_t i, int64_t last) {
-      for (; i < last; ++i)
-        kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.data<uint16_t>(i), in.a.ld, in.b.data<uint16_t>(i),
-                           in.b.ld, in.bias ? in.bias.data<uint16_t>() : nullptr, y.data<uint16_t>() + i * m * n, n);
+    return each([&](int64_t i) {
+      kernels::gemm_bf16(a_turned, b_turned, m, n, k, in.a.data<uint16_t>(i), in.a.ld, in.b.data<uint16_t>(i), in.b.ld,
+                         in.bias ? in.bias.data<uint16_t>() : nullptr, y.data<uint16_t>() + i * m * n, n);
     });
   if (y.dtype() == DType::f32 && batch == 1 && !a_turned && b_turned) {
     kernels::gemm_by_weights(m, n, k, in.a.data<float>(0), in.a.ld, in.b.data<float>(0), in.b.ld,
@@ -117,10 +122,9 @@ void multiply_matrices(const Call& c, bool ta, bool tb, const kernels::WeightKee
       parallel_for(m, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) std::copy_n(in.bias.data<T>(), n, to + i * n);
       });
-    parallel_for(batch, grain, [&](int64_t i, int64_t last) {
-      for (; i < last; ++i)
-        kernels::gemm(a_turned, b_turned, m, n, k, in.a.data<T>(i), in.a.ld, in.b.data<T>(i), in.b.ld, to + i * m * n,
-                      n, T(in.bias ? 1 : 0));
+    each([&](int64_t i) {
+      kernels::gemm(a_turned, b_turned, m, n, k, in.a.data<T>(i), in.a.ld, in.b.data<T>(i), in.b.ld, to + i * m * n, n,
+                    T(in.bias ? 1 : 0));
     });
   });
   if (in.wide) ops::write_output(c.out[0], in.wide);
