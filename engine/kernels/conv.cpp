@@ -7,7 +7,9 @@
 
 #include "core/half.h"
 #include "core/parallel.h"
+#include "engine/kernels/conv_pass.h"
 #include "engine/kernels/room.h"
+#include "engine/kernels/tiled_conv.h"
 
 namespace tenon::kernels {
 namespace {
@@ -29,9 +31,7 @@ int64_t weights_cut(const ConvShape& s) {
   return std::max<int64_t>((s.n + 7) / 8, std::min<int64_t>(conv_batch_cut(s), s.n));
 }
 
-int64_t packed_bytes(const ConvShape& s, ConvPass pass) {
-  return static_cast<int64_t>(dnnl_conv_weight_bytes(s, pass));
-}
+int64_t packed_bytes(const ConvShape& s, ConvPass pass) { return static_cast<int64_t>(conv_weight_bytes(s, pass)); }
 int64_t gradient_count(const ConvShape& s) {
   return packed_bytes(s, ConvPass::backward_weights) / static_cast<int64_t>(sizeof(float));
 }
@@ -52,7 +52,7 @@ class PackedWeights {
       return;
     }
     const int64_t at = cut_.first * (shape_.ic / shape_.groups) * shape_.kh * shape_.kw * (shape_.bf16 ? 2 : 4);
-    dnnl_conv_pack(shape_, pass_, static_cast<const char*>(w) + at, to_);
+    conv_pack(shape_, pass_, static_cast<const char*>(w) + at, to_);
   }
   const void* data() const { return kept_ ? kept_->data : to_; }
 
@@ -72,7 +72,7 @@ class Packed {
       : full_(with_batch(s, std::min(grain, s.n))),
         last_(with_batch(s, s.n % grain ? s.n % grain : full_.n)),
         a_(full_, pass, room, keep) {
-    if (!dnnl_conv_same_weights(full_, last_, pass)) b_.emplace(last_, pass, room, WeightKeeper());
+    if (!conv_same_weights(full_, last_, pass)) b_.emplace(last_, pass, room, WeightKeeper());
   }
   void pack(const void* w) {
     a_.pack(w);
@@ -146,7 +146,7 @@ class RowPieces {
     each_ = (s.oh + rows_ - 1) / rows_;
     // All pieces share one packing of the weights.
     for (int64_t p : {int64_t{1}, each_ - 1})
-      if (each_ > 1 && !dnnl_conv_same_weights(shape(0), shape(p), ConvPass::forward)) each_ = 1;
+      if (each_ > 1 && !conv_same_weights(shape(0), shape(p), ConvPass::forward)) each_ = 1;
   }
   bool cut() const { return each_ > 1; }
   int64_t count() const { return s_.n * each_; }
@@ -182,7 +182,7 @@ struct PartialWeights {
         pieces((s.n + grain - 1) / grain),
         full(with_batch(s, std::min(grain, s.n))),
         last(with_batch(s, s.n - (pieces - 1) * grain)),
-        differs(!dnnl_conv_same_weights(full, last, ConvPass::backward_weights)),
+        differs(!conv_same_weights(full, last, ConvPass::backward_weights)),
         each(std::max(gradient_count(full), gradient_count(last))),
         partial(room.take<float>(pieces * each)),
         bias(room.take<float>(s.bias ? pieces * s.oc : 0)),
@@ -234,7 +234,7 @@ void forward_by_library(const ConvShape& s, size_t item, const void* x, const vo
         auto& [shape, weights, result] = work.pieces[static_cast<size_t>(p)];
         const int64_t first = channels.cut_of(p).first, bytes = static_cast<int64_t>(item);
         weights.pack(w);
-        dnnl_conv_forward(shape, x, weights.data(), b ? static_cast<const char*>(b) + first * bytes : nullptr, result);
+        conv_forward(shape, x, weights.data(), b ? static_cast<const char*>(b) + first * bytes : nullptr, result);
         for (int64_t i = 0; i < s.n * s.oh * s.ow; ++i)
           std::memcpy(static_cast<char*>(y) + (i * s.oc + first) * bytes, result + i * shape.oc * bytes,
                       static_cast<size_t>(shape.oc * bytes));
@@ -248,16 +248,16 @@ void forward_by_library(const ConvShape& s, size_t item, const void* x, const vo
       for (; p < e; ++p) {
         const int64_t from = rows.first_input_row(p) * s.iw * s.ic * static_cast<int64_t>(item),
                       to = rows.first_row(p) * s.ow * s.oc * static_cast<int64_t>(item);
-        dnnl_conv_forward(rows.shape(p), static_cast<const char*>(x) + rows.image(p) * image_x + from, packed.data(), b,
-                          static_cast<char*>(y) + rows.image(p) * image_y + to);
+        conv_forward(rows.shape(p), static_cast<const char*>(x) + rows.image(p) * image_x + from, packed.data(), b,
+                     static_cast<char*>(y) + rows.image(p) * image_y + to);
       }
     });
   }
   Packed packed(s, ConvPass::forward, grain, room, keep);
   packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
-    dnnl_conv_forward(packed.shape(e - i), static_cast<const char*>(x) + i * image_x, packed.weights(e - i), b,
-                      static_cast<char*>(y) + i * image_y);
+    conv_forward(packed.shape(e - i), static_cast<const char*>(x) + i * image_x, packed.weights(e - i), b,
+                 static_cast<char*>(y) + i * image_y);
   });
 }
 
@@ -270,8 +270,8 @@ void backward_data_by_library(const ConvShape& s, size_t item, const void* gy, c
   Packed packed(s, ConvPass::backward_data, grain, room, keep);
   packed.pack(w);
   parallel_for(s.n, grain, [&](int64_t i, int64_t e) {
-    dnnl_conv_backward_data(packed.shape(e - i), static_cast<const char*>(gy) + i * image_y, packed.weights(e - i),
-                            static_cast<char*>(gx) + i * image_x);
+    conv_backward_data(packed.shape(e - i), static_cast<const char*>(gy) + i * image_y, packed.weights(e - i),
+                       static_cast<char*>(gx) + i * image_x);
   });
 }
 
@@ -323,9 +323,9 @@ template <>
 size_t conv2d_workspace<float>(const ConvShape& s, ConvPass pass, const WeightKeeper& keep) {
   Room room;
   if (s.n == 0) return 0;
-  if (pass == ConvPass::backward_weights)
-    PartialWeights(s, room);
-  else if (const ChannelPieces channels(s); pass == ConvPass::forward && channels.cut())
+  if (pass == ConvPass::backward_weights) {
+    if (!tiles_conv(s, pass)) PartialWeights(s, room);
+  } else if (const ChannelPieces channels(s); pass == ConvPass::forward && channels.cut())
     ChannelRoom(channels, s.bf16 ? sizeof(uint16_t) : sizeof(float), room, keep);
   else if (const RowPieces rows(s); pass == ConvPass::forward && rows.cut())
     PackedWeights(rows.shape(0), pass, room, keep);
@@ -371,6 +371,7 @@ void conv2d_backward_data<uint16_t>(const ConvShape& s, const uint16_t* gy, cons
 template <>
 void conv2d_backward_weights<float>(const ConvShape& s, const float* x, const float* gy, float* gw, float* gb,
                                     void* memory) {
+  if (tiles_conv(s, ConvPass::backward_weights)) return tiled_conv_backward_weights(s, x, gy, gw, gb);
   Room room(memory);
   backward_weights_by_library(s, sizeof(float), x, gy, gw, gb, room);
 }

@@ -7,6 +7,7 @@
 #include "core/kept_forms.h"
 #include "core/pool.h"
 #include "core/state.h"
+#include "engine/kernels/conv_pass.h"
 
 namespace tenon::kernels {
 namespace {
@@ -17,13 +18,13 @@ struct ConvWeights {
   WeightCut cut;
   bool operator==(const ConvWeights&) const = default;
   bool same_use(const ConvWeights& o) const { return pass == o.pass; }
-  size_t bytes() const { return dnnl_conv_weight_bytes(shape, pass); }
+  size_t bytes() const { return conv_weight_bytes(shape, pass); }
   bool lie_alike(const ConvWeights& o) const {
-    return pass == o.pass && cut == o.cut && shape.bf16 == o.shape.bf16 && dnnl_conv_same_weights(shape, o.shape, pass);
+    return pass == o.pass && cut == o.cut && shape.bf16 == o.shape.bf16 && conv_same_weights(shape, o.shape, pass);
   }
   void pack(const void* plain, void* packed) const {
     const int64_t item = shape.bf16 ? 2 : 4, at = cut.first * (shape.ic / shape.groups) * shape.kh * shape.kw * item;
-    dnnl_conv_pack(shape, pass, static_cast<const char*>(plain) + at, packed);
+    conv_pack(shape, pass, static_cast<const char*>(plain) + at, packed);
   }
 };
 

@@ -14,6 +14,7 @@
 #include "engine/kernels/norm.h"
 #include "engine/kernels/pool.h"
 #include "engine/kernels/rnn.h"
+#include "engine/kernels/tiled_conv.h"
 #include "engine/kernels/tiled_gemm.h"
 #include "engine/kernels/update.h"
 #include "engine/op/scalar.h"
@@ -250,6 +251,62 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Conv,
                                          // few images, in rows
                                          conv_shape(1, 32, 33, 31, 48, 3, 1, 1), conv_shape(2, 24, 40, 40, 33, 5, 2, 2),
                                          conv_shape(1, 48, 30, 30, 48, 3, 1, 2, 2, 4, false)));
+
+std::vector<float> tiled_weights(const ConvShape& s, ConvPass pass, const std::vector<float>& w) {
+  std::vector<float> packed(tiled_conv_weight_bytes(s, pass) / sizeof(float));
+  tiled_conv_pack(s, pass, w.data(), packed.data());
+  return packed;
+}
+/// An image's bits are those that it has alone.
+template <class Convolve>
+void expect_the_bits_of_one_image(const ConvShape& s, const std::vector<float>& from, const std::vector<float>& all,
+                                  const Convolve& convolve) {
+  ConvShape one = s;
+  one.n = 1;
+  const size_t read = from.size() / static_cast<size_t>(s.n), made = all.size() / static_cast<size_t>(s.n);
+  std::vector<float> alone(made);
+  for (size_t n = 0; n < static_cast<size_t>(s.n); ++n) {
+    convolve(one, from.data() + n * read, alone.data());
+    EXPECT_EQ(0, std::memcmp(alone.data(), all.data() + n * made, made * sizeof(float))) << "image " << n;
+  }
+}
+
+class TiledConv : public Conv {};
+TEST_P(TiledConv, FollowsTheDefinition) {
+  const Reference want(s, x, w, b, gy);
+  std::vector<float> y(gy.size()), gx(x.size()), gw(w.size()), gb(b.size());
+  ASSERT_TRUE(tiled_conv_fits(s, ConvPass::forward));
+  auto packed = tiled_weights(s, ConvPass::forward, w);
+  const auto forward = [&](const ConvShape& some, const float* from, float* to) {
+    tiled_conv_forward(some, from, packed.data(), b.data(), to);
+  };
+  forward(s, x.data(), y.data());
+  expect_near(y, want.y, 5e-5, "forward");
+  expect_the_bits_of_one_image(s, x, y, forward);
+  if (tiled_conv_fits(s, ConvPass::backward_data)) {
+    packed = tiled_weights(s, ConvPass::backward_data, w);
+    const auto backward = [&](const ConvShape& some, const float* from, float* to) {
+      tiled_conv_backward_data(some, from, packed.data(), to);
+    };
+    backward(s, gy.data(), gx.data());
+    expect_near(gx, want.gx, 5e-5, "input gradient");
+    expect_the_bits_of_one_image(s, gy, gx, backward);
+  }
+  ASSERT_TRUE(tiled_conv_fits(s, ConvPass::backward_weights));
+  expect_thread_invariant([&] {
+    tiled_conv_backward_weights(s, x.data(), gy.data(), gw.data(), gb.data());
+    return gw;
+  });
+  expect_near(gw, want.gw, 5e-5, "weight gradient");
+  expect_near(gb, want.gb, 5e-5, "bias gradient");
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, TiledConv,
+                         testing::Values(conv_shape(10, 16, 7, 9, 24, 3, 1, 1), conv_shape(3, 20, 11, 8, 50, 3, 2, 1),
+                                         conv_shape(2, 64, 5, 6, 33, 1, 1, 0), conv_shape(2, 48, 9, 4, 19, 5, 1, 2),
+                                         conv_shape(2, 17, 40, 33, 16, 3, 1, 1), conv_shape(2, 16, 6, 6, 16, 3, 2, 0),
+                                         conv_shape(3, 56, 7, 7, 40, 1, 2, 0, 1, 1, false),
+                                         conv_shape(9, 24, 2, 3, 16, 5, 1, 3),
+                                         conv_shape(2, 64, 16, 200, 16, 3, 1, 1)));
 
 TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
