@@ -35,8 +35,13 @@ const WindowEntry& load_window() {
 
 std::string window_file() {
   std::error_code unreadable;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  return (program.parent_path() / TENON_WINDOW_FILE).lexically_normal().string();
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (program.empty()) no_window("/proc does not say where the program is", "Mount /proc.");
+  const auto beside = [&](const char* file) { return (program.parent_path() / file).lexically_normal(); };
+  const std::filesystem::path installed = beside(TENON_WINDOW_FILE), built = beside("../lib/tenon/window.so");
+  return std::filesystem::exists(installed, unreadable) || !std::filesystem::exists(built, unreadable)
+             ? installed.string()
+             : built.string();
 }
 
 const Window& window() {

@@ -3,8 +3,8 @@
 
 namespace tenon::kernels {
 
-// A pass of a convolution on the calling thread, by the kernel that is the fastest here: oneDNN's, or that of
-// Note [Tiled convolutions]. The arguments are those of the functions in dnnl.h.
+// A pass of a convolution by the kernel that is the fastest here: oneDNN's, or that of Note [Tiled convolutions]. The
+// arguments are those of the functions in dnnl.h; but for conv_pack() they run on the calling thread alone.
 
 size_t conv_weight_bytes(const ConvShape& s, ConvPass pass);
 /// True where both shapes want the same layout.

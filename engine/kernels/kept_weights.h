@@ -18,7 +18,7 @@ struct WeightCut {
 /// Where one call finds its weights in the order that its primitives want, packed by an earlier one: Note [Kept forms].
 /// Only trained weights that no gradient is asked of are kept: what has been packed goes where one is, for the step
 /// that follows will write them. Weights are kept in one order at a time, that which was wanted last, so that no more
-/// than their own size is kept.
+/// than their own size is kept, with channels filled up to a block.
 class WeightKeeper {
  public:
   WeightKeeper() = default;  ///< keeps nothing

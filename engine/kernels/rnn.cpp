@@ -15,7 +15,7 @@ namespace tenon::kernels {
 namespace {
 
 /// Rows of the batch a piece.
-int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 8, 32); }
+int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, packs_products() ? 8 : 4, 32); }
 
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
@@ -191,7 +191,7 @@ class StepWeights {
     if (!serves(s)) return 0;
     return packed() ? tiled_side(n, k) : transposed ? n * k : 0;
   }
-  /// C [m, n] = A [m, k] op(W), or added to it; on this thread where it serves several steps.
+  /// C [m, n] = A [m, k] op(W), or added to it.
   void multiply(int64_t m, const T* a, T* c, bool add) const {
     if (room_ && packed()) return tiled_gemm_packed(m, n_, k_, a, k_, room_, c, n_, add);
     const bool turned = transposed_ && room_;

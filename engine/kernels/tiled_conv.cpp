@@ -119,7 +119,7 @@ void chunk(const ConvShape& s, const Frame& from, int64_t rows, int64_t first, i
 /// Rows [first, first + rows) of what the window of `images` images sees, zeros where that is padding.
 void copy_padded(const ConvShape& s, const float* x, int64_t images, int64_t first, int64_t rows, int64_t width,
                  float* to) {
-  const int64_t shown = std::clamp<int64_t>(width - s.pw, 0, s.iw), line = width * s.ic;
+  const int64_t left = std::min(s.pw, width), shown = std::min(width - left, s.iw), line = width * s.ic;
   for (int64_t n = 0; n < images; ++n)
     for (int64_t r = 0; r < rows; ++r, to += line) {
       const int64_t iy = first + r - s.ph;
@@ -127,9 +127,9 @@ void copy_padded(const ConvShape& s, const float* x, int64_t images, int64_t fir
         std::fill_n(to, line, 0.0f);
         continue;
       }
-      std::fill_n(to, s.pw * s.ic, 0.0f);
-      std::copy_n(x + (n * s.ih + iy) * s.iw * s.ic, shown * s.ic, to + s.pw * s.ic);
-      std::fill_n(to + (s.pw + shown) * s.ic, (width - s.pw - shown) * s.ic, 0.0f);
+      std::fill_n(to, left * s.ic, 0.0f);
+      std::copy_n(x + (n * s.ih + iy) * s.iw * s.ic, shown * s.ic, to + left * s.ic);
+      std::fill_n(to + (left + shown) * s.ic, (width - left - shown) * s.ic, 0.0f);
     }
 }
 
@@ -153,6 +153,7 @@ void convolve(const ConvShape& s, const float* x, const float* packed, const flo
       copy_padded(s, x + n * image_x, images, first * s.sh, seen, width, padded.data());
       all_pixels({padded.data(), line, seen * line}, images, some, y + n * image_y + first * s.ow * s.oc);
     }
+  if (static_cast<int64_t>(padded.size()) > 4 * kPadded) std::vector<float>().swap(padded);
 }
 
 /// Column i of `count` of the rows of a strip's channels, `row` apart, goes to place(i), with zeros where the strip has
@@ -236,6 +237,10 @@ class WeightShare {
 
   /// sums[tap][c][o], where an output channel that does not exist takes part with zeros.
   void compute(const float* x, const float* gy, float* sums) {
+    if (s_.n == 0 || s_.oh == 0 || s_.ow == 0) {
+      std::fill_n(sums, s_.kh * s_.kw * inputs_ * kOutputs, 0.0f);
+      return;
+    }
     const int64_t rows = std::clamp<int64_t>(kPlaces / s_.ow, 1, s_.oh);
     const int64_t group = rows < s_.oh ? 1 : std::clamp<int64_t>(kPlaces / (s_.oh * s_.ow), 1, s_.n);
     bool add = false;
@@ -244,7 +249,6 @@ class WeightShare {
         copy(x, gy, n, std::min(s_.n, n + group), y, std::min(s_.oh, y + rows));
         for (int64_t tap = 0; tap < s_.kh * s_.kw; ++tap) add_tap(tap, sums, add);
       }
-    if (!add) std::fill_n(sums, s_.kh * s_.kw * inputs_ * kOutputs, 0.0f);
   }
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
@@ -318,7 +322,7 @@ bool tiles_conv(const ConvShape& s, ConvPass pass) { return !packs_products() &&
 bool tiled_conv_fits(const ConvShape& s, ConvPass pass) {
   constexpr int64_t kLeast = 48;  // numbers of a kernel's row, below which a pixel's start and end take the most
   if (s.bf16 || s.groups > 1 || s.dw > 1) return false;
-  if (pass == ConvPass::forward) return s.kw * s.ic >= kLeast;
+  if (pass == ConvPass::forward) return s.kh > 0 && s.kw * s.ic >= kLeast;
   if (pass == ConvPass::backward_weights) return s.dh == 1 && s.ic >= 2 * kPixels && s.oc >= kStrip;
   return pass == ConvPass::backward_data && s.kw * s.oc >= kLeast && s.sh == 1 && s.sw == 1 && s.dh == 1 &&
          s.ph < s.kh && s.pw < s.kw;

@@ -20,19 +20,20 @@ constexpr int64_t kWide = 2 * Lanes<T>::count;
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.
 template <class T>
-struct PackingRoom {
-  static constexpr size_t kLine = 64;
-  T* a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a);
-  T* b = room(kPackedB, kept_b);
+class PackingRoom {
+  std::unique_ptr<char[]> kept_a_, kept_b_;  // made before what lies in them
 
- private:
-  std::unique_ptr<char[]> kept_a, kept_b;
   static T* room(int64_t bytes, std::unique_ptr<char[]>& kept) {
+    constexpr size_t kLine = 64;
     size_t space = static_cast<size_t>(bytes) + kLine;
     kept.reset(new char[space]);
     void* at = kept.get();
     return static_cast<T*>(std::align(kLine, static_cast<size_t>(bytes), at, space));
   }
+
+ public:
+  T* const a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
+  T* const b = room(kPackedB, kept_b_);
 };
 
 /// R rows of C, two lanes wide. B lies row by row.
