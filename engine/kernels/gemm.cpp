@@ -324,9 +324,8 @@ void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw
 
 void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
                      const float* bias, float* c, int64_t ldc, const WeightKeeper& keep) {
-  if (m * n * k < kTinyProduct && k > 0) {
+  if (m * n * k < kTinyProduct && k > 0)
     return small(false, true, m, n, k, a, lda, w, ldw, c, ldc, Start<float>{bias, 0});
-  }
   const WeightProduct p(m, n, k, lda, ldw, ldc, bias != nullptr);
   if (k == 0 || !p.blocked) {
     const int64_t some = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n));

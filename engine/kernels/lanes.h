@@ -4,6 +4,7 @@
 #endif
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace tenon::kernels {
 
@@ -34,6 +35,25 @@ inline void turn_8x8(const float* from, int64_t from_row, __m256 (&turned)[8]) {
   }
 }
 #endif
+
+/// Calls f(std::integral_constant<int, count>{}) for a count of 1 to 6: the rows that a loop keeps in registers.
+template <class F>
+inline void with_count(int64_t count, const F& f) {
+  switch (count) {
+    case 6:
+      return f(std::integral_constant<int, 6>{});
+    case 5:
+      return f(std::integral_constant<int, 5>{});
+    case 4:
+      return f(std::integral_constant<int, 4>{});
+    case 3:
+      return f(std::integral_constant<int, 3>{});
+    case 2:
+      return f(std::integral_constant<int, 2>{});
+    default:
+      return f(std::integral_constant<int, 1>{});
+  }
+}
 
 /// 32 bytes of lanes.
 template <class T>

@@ -58,31 +58,13 @@ void pixels(int64_t depth, const float* const* inputs, const float* weights, con
     }
 }
 
-void some_pixels(int64_t count, int64_t depth, const float* const* inputs, const float* weights,
-                 const float* const* begin, float* const* results) {
-  switch (count) {
-    case 6:
-      return pixels<6>(depth, inputs, weights, begin, results);
-    case 5:
-      return pixels<5>(depth, inputs, weights, begin, results);
-    case 4:
-      return pixels<4>(depth, inputs, weights, begin, results);
-    case 3:
-      return pixels<3>(depth, inputs, weights, begin, results);
-    case 2:
-      return pixels<2>(depth, inputs, weights, begin, results);
-    default:
-      return pixels<1>(depth, inputs, weights, begin, results);
-  }
-}
-
 /// Some images, or some rows of one, as they are read: with their padding where there is any.
 struct Frame {
   const float* at;
   int64_t row, image;  ///< steps between rows and between images
 };
 
-/// Pixels [first, last) of the result of a window whose pixels lie one behind the other in `y`.
+/// Pixels [first, last) of the result of a frame whose pixels lie one behind the other in `y`.
 void chunk(const ConvShape& s, const Frame& from, int64_t rows, int64_t first, int64_t last, const float* packed,
            const float* bias, float* y) {
   const float* inputs[kChunk];
@@ -109,14 +91,14 @@ void chunk(const ConvShape& s, const Frame& from, int64_t rows, int64_t first, i
           if (channels < kStrip && line > 0) std::copy_n(result, channels, beside[r]);
           begin[r] = line == 0 ? padded_bias : to[r];
         }
-        some_pixels(count, depth, x, weights, line > 0 || bias ? begin : nullptr, to);
+        with_count(count, [&](auto r) { pixels<r>(depth, x, weights, line > 0 || bias ? begin : nullptr, to); });
         if (channels < kStrip)
           for (int64_t r = 0; r < count; ++r) std::copy_n(beside[r], channels, y + (i + r) * s.oc + j);
       }
     }
 }
 
-/// Rows [first, first + rows) of what the window of `images` images sees, zeros where that is padding.
+/// Rows [first, first + rows) of what the kernel sees of `images` images, zeros where that is padding.
 void copy_padded(const ConvShape& s, const float* x, int64_t images, int64_t first, int64_t rows, int64_t width,
                  float* to) {
   const int64_t left = std::min(s.pw, width), shown = std::min(width - left, s.iw), line = width * s.ic;
@@ -134,6 +116,7 @@ void copy_padded(const ConvShape& s, const float* x, int64_t images, int64_t fir
 }
 
 void convolve(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y) {
+  if (s.n == 0 || s.oh == 0 || s.ow == 0) return;
   const int64_t width = (s.ow - 1) * s.sw + s.kw, reach = (s.kh - 1) * s.dh + 1, height = (s.oh - 1) * s.sh + reach;
   const auto all_pixels = [&](const Frame& from, int64_t images, int64_t rows, float* to) {
     for (int64_t i = 0; i < images * rows * s.ow; i += kChunk)
@@ -210,24 +193,6 @@ void correlate(const Run* runs, int64_t count, int64_t x_step, int64_t gy_step, 
     }
 }
 
-void correlate_some(int64_t inputs, const Run* runs, int64_t count, int64_t x_step, int64_t gy_step, int64_t input,
-                    int64_t output, float* sum, int64_t row, bool add) {
-  switch (inputs) {
-    case 6:
-      return correlate<6>(runs, count, x_step, gy_step, input, output, sum, row, add);
-    case 5:
-      return correlate<5>(runs, count, x_step, gy_step, input, output, sum, row, add);
-    case 4:
-      return correlate<4>(runs, count, x_step, gy_step, input, output, sum, row, add);
-    case 3:
-      return correlate<3>(runs, count, x_step, gy_step, input, output, sum, row, add);
-    case 2:
-      return correlate<2>(runs, count, x_step, gy_step, input, output, sum, row, add);
-    default:
-      return correlate<1>(runs, count, x_step, gy_step, input, output, sum, row, add);
-  }
-}
-
 /// A thread's share of the weights' gradient: input channels [c, c + inputs) by output channels [o, o + outputs). What
 /// is read of both images is copied first, a few rows at a time: their channels lie a power of two apart.
 class WeightShare {
@@ -289,8 +254,10 @@ class WeightShare {
       }
     for (int64_t c = 0; c < inputs_; c += kPixels)
       for (int64_t o = 0; o < outputs_; o += kStrip)
-        correlate_some(std::min<int64_t>(kPixels, inputs_ - c), runs_.data(), static_cast<int64_t>(runs_.size()),
-                       inputs_ * s_.sw, kOutputs, c, o, sums + (tap * inputs_ + c) * kOutputs + o, kOutputs, add);
+        with_count(std::min<int64_t>(kPixels, inputs_ - c), [&](auto r) {
+          correlate<r>(runs_.data(), static_cast<int64_t>(runs_.size()), inputs_ * s_.sw, kOutputs, c, o,
+                       sums + (tap * inputs_ + c) * kOutputs + o, kOutputs, add);
+        });
   }
 
   const ConvShape& s_;

@@ -59,25 +59,6 @@ inline void tile_sums(int64_t k, const T* a, int64_t a_row, int64_t a_col, const
     }
 }
 
-template <class T>
-void some_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, T* c, int64_t ldc,
-               bool add) {
-  switch (rows) {
-    case 6:
-      return tile_sums<6>(k, a, a_row, a_col, b, c, ldc, add);
-    case 5:
-      return tile_sums<5>(k, a, a_row, a_col, b, c, ldc, add);
-    case 4:
-      return tile_sums<4>(k, a, a_row, a_col, b, c, ldc, add);
-    case 3:
-      return tile_sums<3>(k, a, a_row, a_col, b, c, ldc, add);
-    case 2:
-      return tile_sums<2>(k, a, a_row, a_col, b, c, ldc, add);
-    default:
-      return tile_sums<1>(k, a, a_row, a_col, b, c, ldc, add);
-  }
-}
-
 /// Fewer columns than a strip has, with zeros for the others. `row` and `column` are the steps of op(B).
 template <class T>
 void pack_narrow(const T* b, int64_t row, int64_t column, int64_t n, int64_t k, T* to) {
@@ -150,11 +131,13 @@ void block(bool ta, int64_t m, int64_t n, int64_t depth, const T* a, int64_t lda
         const int64_t a_row = ta ? 1 : lda, a_col = ta ? rows : 1;
         T* to = c + (i0 + i) * ldc + j;
         if (columns == kWide<T>) {
-          some_rows(rows, depth, left, a_row, a_col, strips + j * depth, to, ldc, add);
+          with_count(rows, [&](auto r) { tile_sums<r>(depth, left, a_row, a_col, strips + j * depth, to, ldc, add); });
           continue;
         }
         T beside[kTall * kWide<T>];
-        some_rows(rows, depth, left, a_row, a_col, strips + j * depth, beside, kWide<T>, false);
+        with_count(rows, [&](auto r) {
+          tile_sums<r>(depth, left, a_row, a_col, strips + j * depth, beside, kWide<T>, false);
+        });
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t x = 0; x < columns; ++x) {
             const T sum = beside[r * kWide<T> + x];

@@ -164,6 +164,10 @@ TEST(TiledConv, OfNothingIsZero) {
     EXPECT_EQ(std::count(gw.begin(), gw.end(), 0.0f), 16 * 16 * 9);
     EXPECT_EQ(std::count(gb.begin(), gb.end(), 0.0f), 16);
   }
+  ConvShape padded = conv_shape(2, 16, 1, 9, 16, 3, 1, 1);
+  padded.oh = 0;
+  const std::vector<float> weights(tiled_conv_weight_bytes(padded, ConvPass::forward) / sizeof(float));
+  tiled_conv_forward(padded, nullptr, weights.data(), nullptr, nullptr);  // and no pixel is one
   none.kh = 0;
   EXPECT_FALSE(tiled_conv_fits(none, ConvPass::forward)) << "nobody would write the result";
 }
