@@ -1,0 +1,18 @@
+#pragma once
+#include "core/cuda/abi.h"
+
+namespace tenon::cuda {
+
+// The functions of the Module that are about devices and memory.
+void driver_facts(DriverFacts* facts);
+Outcome device_facts(int32_t device, DeviceFacts* facts, Why* why);
+Outcome device_take(int32_t device, size_t bytes, void** data, Why* why);
+void device_give(int32_t device, void* data);
+Outcome device_stream(int32_t device, int32_t index, void** stream, Why* why);
+Outcome device_copy(void* to, int32_t to_device, const void* from, int32_t from_device, size_t bytes, void* stream,
+                    Why* why);
+Outcome device_fill(int32_t device, void* to, const void* item, size_t item_bytes, int64_t count, void* stream,
+                    Why* why);
+Outcome device_sync(int32_t device, void* stream, Why* why);
+
+}  // namespace tenon::cuda

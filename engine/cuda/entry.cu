@@ -1,0 +1,90 @@
+#include <cstdio>
+#include <vector>
+
+#include "core/cuda/device.h"
+#include "core/cuda/libraries.h"
+#include "core/version.h"
+#include "engine/cuda/kernel.h"
+
+namespace tenon::cuda {
+namespace {
+
+#ifdef __CUDACC__
+constexpr const char* kBuild = TENON_CUDA_BUILD;  // the architectures, as CMake names them
+#else
+constexpr const char* kBuild = "emulated";
+#endif
+
+const KernelOf*& first_kernel() {
+  static const KernelOf* first = nullptr;
+  return first;
+}
+
+const KernelOf* kernel_of(const char* op) {
+  for (const KernelOf* k = first_kernel(); k; k = k->next)
+    if (std::strcmp(k->op, op) == 0) return k;
+  return nullptr;
+}
+
+// The last frame of the module: nothing that is thrown passes it.
+Outcome run_kernel(KernelCall* call) {
+  const char* text = "the module does not have the kernel";
+  try {
+    const KernelOf* k = kernel_of(call->op);
+    int current = 0;
+    cudaGetDevice(&current);
+    if (current != call->device) cudaSetDevice(call->device);
+    if (k) {
+      Args args(*call);
+      k->run(args);
+      return done;
+    }
+  } catch (const Unsupported&) {
+    return unsupported;
+  } catch (const OutOfMemory&) {
+    return out_of_memory;
+  } catch (const Failure& e) {
+    call->why = e.why;
+    return failed;
+  } catch (const std::exception& e) {
+    std::snprintf(call->why.text, sizeof call->why.text, "%s", e.what());
+    return failed;
+  }
+  std::snprintf(call->why.text, sizeof call->why.text, "%s", text);
+  return failed;
+}
+
+const KernelEntry* kernels(int32_t* count) {
+  static const std::vector<KernelEntry> all = [] {
+    std::vector<KernelEntry> list;
+    for (const KernelOf* k = first_kernel(); k; k = k->next) list.push_back({k->op, run_kernel});
+    return list;
+  }();
+  *count = static_cast<int32_t>(all.size());
+  return all.data();
+}
+
+}  // namespace
+
+KernelOf::KernelOf(const char* name, void (*function)(Args&)) : op(name), run(function), next(first_kernel()) {
+  first_kernel() = this;
+}
+
+void Args::check() const {
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return;
+  char text[256];
+  std::snprintf(text, sizeof text, "launching a kernel: %s (CUDA error %d)", cudaGetErrorString(error),
+                static_cast<int>(error));
+  throw Failure(text);
+}
+
+}  // namespace tenon::cuda
+
+extern "C" __attribute__((visibility("default"))) const tenon::cuda::Module* tenon_cuda_module() {
+  using namespace tenon::cuda;
+  static const Module module = {kAbi,          TENON_VERSION, kBuild,      driver_facts, device_facts,
+                                library_facts, kernels,       device_take, device_give,  device_stream,
+                                device_copy,   device_fill,   device_sync};
+  return &module;
+}

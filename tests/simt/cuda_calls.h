@@ -1,0 +1,51 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+// The calls of CUDA's runtime that core/cuda makes, answered by the emulated GPU. Its memory is the heap's, named by
+// addresses that lead nowhere: whatever follows one outside a kernel ends in a segmentation fault. Streams do at once
+// what they are given.
+// What the machine has is read from the environment at each call: TENON_SIMT_DEVICES (1; 0 is a machine without one,
+// -1 one without a driver) and TENON_SIMT_MEMORY (bytes of each device, 1 GiB).
+enum cudaError_t : int {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+};
+enum cudaMemcpyKind : int { cudaMemcpyDefault = 4 };
+struct simt_stream;
+using cudaStream_t = simt_stream*;
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor, multiProcessorCount;
+  size_t totalGlobalMem;
+};
+
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int device);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaMalloc(void** data, size_t bytes);
+cudaError_t cudaFree(void* data);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaGetLastError();
+const char* cudaGetErrorString(cudaError_t error);
+
+namespace simt {
+/// Where the bytes of an address of the emulated GPU lie.
+inline constexpr uintptr_t kAway = uintptr_t{1} << 60;
+template <class T>
+T* reachable(T* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  return reinterpret_cast<T*>(address < kAway ? address : address - kAway);
+}
+}  // namespace simt
