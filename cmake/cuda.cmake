@@ -40,6 +40,7 @@ set_target_properties(tenon_cuda PROPERTIES PREFIX "" OUTPUT_NAME cuda CUDA_RUNT
 # without a word, and options of the host's compiler need a word before them: those of the project are not taken. No
 # product and sum become one operation: formulas have the bits that the CPU gives them.
 target_compile_options(tenon_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-std=c++20 --fmad=false --expt-relaxed-constexpr --extended-lambda\
+ -Werror cross-execution-space-call\
  -gencode arch=compute_80,code=[sm_80,sm_90,compute_80]\
  -Xcompiler -Wall,-Wextra,-ffp-contract=off,-fwrapv>")
 target_compile_definitions(tenon_cuda PRIVATE TENON_CUDA_BUILD="sm_80 sm_90")

@@ -93,11 +93,11 @@ PointwisePlan<Operands> plan_of(const Operand (&t)[Operands]) {
 
 template <class T>
 __device__ T load_as(const char* p, DType t) {
-  return with_type(t, [p](auto type) { return static_cast<T>(load<decltype(type)>(p)); });
+  return element::with_type(t, [p](auto type) { return static_cast<T>(element::load<decltype(type)>(p)); });
 }
 template <class T>
 __device__ void store_as(char* p, DType t, T v) {
-  with_type(t, [p, v](auto type) { store<decltype(type)>(p, v); });
+  element::with_type(t, [p, v](auto type) { element::store<decltype(type)>(p, v); });
 }
 
 template <class Formula, class T, class Out, int Inputs, bool Converts>

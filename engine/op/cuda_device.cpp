@@ -291,6 +291,12 @@ Device parse_device(const std::string& text) {
   return {type, static_cast<uint8_t>(index)};
 }
 
+std::vector<std::string> device_names() {
+  std::vector<std::string> names = {"cpu"};
+  for (int i = 0; i < std::min(cuda_state().devices, kMaxCudaDevices); ++i) names.push_back(fmt::format("cuda:{}", i));
+  return names;
+}
+
 DevicePool::Stats cuda_memory(Device device) { return pool_of(device).stats(); }
 
 std::vector<HostRuns> cuda_host_runs() {

@@ -15,6 +15,9 @@ DeviceType cuda_type();
 /// "cpu", "cuda" (cuda:0), "cuda:1". Throws Error for a device that is not there, usage where no device has the name.
 Device parse_device(const std::string& text);
 
+/// "cpu" and the GPUs there are, as parse_device() reads them.
+std::vector<std::string> device_names();
+
 /// Of the memory that Tenon holds on a GPU.
 DevicePool::Stats cuda_memory(Device device);
 

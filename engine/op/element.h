@@ -8,7 +8,7 @@
 #include "core/half.h"
 
 // One element of any dtype, in memory and as a number. The same on every device.
-namespace tenon {
+namespace tenon::element {
 
 struct Half {
   uint16_t bits;
@@ -85,4 +85,4 @@ TENON_HD inline void store(char* p, V v) {
   memcpy(p, &t, sizeof(T));
 }
 
-}  // namespace tenon
+}  // namespace tenon::element
