@@ -2,10 +2,12 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace tenon {
 
 /// IEEE binary16 to binary32, exact.
-inline float half_to_float(uint16_t h) {
+TENON_HD inline float half_to_float(uint16_t h) {
   uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
   if (exponent) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
@@ -14,7 +16,7 @@ inline float half_to_float(uint16_t h) {
 }
 
 /// binary32 to binary16, round to nearest even; overflow becomes infinity, NaN stays NaN.
-inline uint16_t float_to_half(float f) {
+TENON_HD inline uint16_t float_to_half(float f) {
   uint32_t x = std::bit_cast<uint32_t>(f), sign = x >> 16 & 0x8000u;
   x &= 0x7fffffffu;
   if (x >= 0x7f800000u) return static_cast<uint16_t>(sign | 0x7c00u | (x > 0x7f800000u ? 0x200u : 0));
@@ -28,9 +30,9 @@ inline uint16_t float_to_half(float f) {
   return static_cast<uint16_t>(sign | ((x - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-inline float bfloat_to_float(uint16_t b) { return std::bit_cast<float>(static_cast<uint32_t>(b) << 16); }
+TENON_HD inline float bfloat_to_float(uint16_t b) { return std::bit_cast<float>(static_cast<uint32_t>(b) << 16); }
 
-inline uint16_t float_to_bfloat(float f) {
+TENON_HD inline uint16_t float_to_bfloat(float f) {
   uint32_t x = std::bit_cast<uint32_t>(f);
   if ((x & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(x >> 16 | 0x40u);
   return static_cast<uint16_t>((x + 0x7fffu + (x >> 16 & 1u)) >> 16);
