@@ -7,6 +7,7 @@
 #include <atomic>
 #include <charconv>
 #include <memory>
+#include <set>
 
 #include "core/backend.h"
 #include "core/cuda_module.h"
@@ -297,7 +298,25 @@ std::vector<std::string> device_names() {
   return names;
 }
 
+bool has_cuda_kernel(const std::string& op) {
+  static const std::set<std::string> all = [] {
+    std::set<std::string> names;
+    int32_t count = 0;
+    const cuda::KernelEntry* entries = cuda_module() ? cuda_module()->kernels(&count) : nullptr;
+    for (int32_t i = 0; i < count; ++i) names.insert(entries[i].op);
+    return names;
+  }();
+  return all.contains(op);
+}
+
 DevicePool::Stats cuda_memory(Device device) { return pool_of(device).stats(); }
+
+PoolStats tensor_memory(Device device) {
+  if (device.type == DeviceType::cpu || !runtime().module || std::string_view(backend_of(device).name) != "cuda")
+    return pool_stats();
+  const DevicePool::Stats s = cuda_memory(device);
+  return {s.live_bytes, s.peak_bytes, s.held_bytes - s.live_bytes};
+}
 
 std::vector<HostRuns> cuda_host_runs() {
   std::vector<HostRuns> runs;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/device_pool.h"
+#include "core/pool.h"
 #include "core/tensor.h"
 
 namespace tenon {
@@ -20,6 +21,11 @@ std::vector<std::string> device_names();
 
 /// Of the memory that Tenon holds on a GPU.
 DevicePool::Stats cuda_memory(Device device);
+/// What tensors hold on a device: the CPU's pool, or a GPU's.
+PoolStats tensor_memory(Device device);
+
+/// Whether the CUDA module has a kernel of this op. Asks for no GPU.
+bool has_cuda_kernel(const std::string& op);
 
 /// Ops that ran on the CPU for want of a kernel since the process began, and how often: by count, most first.
 struct HostRuns {

@@ -404,6 +404,7 @@ int64_t TrainingSession::shift() const { return impl_->shift; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->place(), impl_->base_lr); }
 bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
+Device TrainingSession::device() const { return impl_->device; }
 uint32_t TrainingSession::group() const { return impl_->group; }
 
 StepResult TrainingSession::step() {

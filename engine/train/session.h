@@ -215,6 +215,8 @@ class TrainingSession {
 
   /// Whether the targets are tokens of a text.
   bool is_text() const;
+  /// Where the model is.
+  Device device() const;
   /// What t_state.group is while the session works, on its own thread and on its data workers.
   uint32_t group() const;
   const ModelSpec& spec() const;
