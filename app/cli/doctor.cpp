@@ -55,11 +55,12 @@ void tell_of_cuda(std::vector<Finding>& f) {
       f.push_back({what, why.text, "", false});
       continue;
     }
-    f.push_back({what,
-                 fmt::format("{}, compute capability {}.{}, {} multiprocessors, {} of {} free", d.name, d.major,
-                             d.minor, d.multiprocessors, bytes_text(static_cast<int64_t>(d.free_bytes)),
-                             bytes_text(static_cast<int64_t>(d.total_bytes))),
-                 ""});
+    f.push_back(
+        {what,
+         fmt::format("{}, compute capability {}.{}, {} multiprocessor{}, {} of {} free", d.name, d.major, d.minor,
+                     d.multiprocessors, d.multiprocessors == 1 ? "" : "s",
+                     bytes_text(static_cast<int64_t>(d.free_bytes)), bytes_text(static_cast<int64_t>(d.total_bytes))),
+         ""});
   }
   int32_t kernels = 0;
   module->kernels(&kernels);

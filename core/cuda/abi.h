@@ -94,7 +94,7 @@ struct DriverFacts {
 struct Module {
   uint32_t abi;
   const char* version;  ///< TENON_VERSION
-  const char* build;    ///< "sm_80 sm_90" or "emulated"
+  const char* build;    ///< "sm_80 sm_90" or "an emulated GPU"
   void (*driver)(DriverFacts* facts);
   Outcome (*device)(int32_t device, DeviceFacts* facts, Why* why);
   /// Whether a library that some kernels ask for is there: 0 for an index past the last.

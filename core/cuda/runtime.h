@@ -4,8 +4,7 @@
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #else
-#include "cuda_calls.h"
-#include "simt.h"
+#include <simt_runtime.h>
 #endif
 
 namespace tenon::cuda {

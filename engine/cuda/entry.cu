@@ -14,7 +14,7 @@ namespace {
 #ifdef __CUDACC__
 constexpr const char* kBuild = TENON_CUDA_BUILD;  // the architectures, as CMake names them
 #else
-constexpr const char* kBuild = "emulated";
+constexpr const char* kBuild = "an emulated GPU";
 #endif
 
 const KernelOf*& first_kernel() {

@@ -92,8 +92,8 @@ struct SessionOptions {
   Replica* replica = nullptr;  ///< not owned; null: the session is alone
   /// What open_data() gave for this recipe before; null: the session opens it itself.
   std::shared_ptr<const data::Split> data = nullptr;
-  /// A state that is looked at, and no step of it done: where the recipe's device is not there, the CPU stands for it. A
-  /// step of such a session is an Error: its bits would be another device's.
+  /// A state that is looked at, and no step of it done: where the recipe's device is not there, the CPU stands for it.
+  /// A step of such a session is an Error: its bits would be another device's.
   bool only_state = false;
 };
 

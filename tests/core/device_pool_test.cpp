@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 
 /// Addresses of a machine that has `total` bytes, none of which is ever followed.
-struct Counted : DevicePool::Source {
-  explicit Counted(size_t bytes) : total(bytes) {}
+struct CountedMemory : DevicePool::Source {
+  explicit CountedMemory(size_t bytes) : total(bytes) {}
   void* take(size_t bytes) override {
     if (used + bytes > total) return nullptr;
     used += bytes;
@@ -38,8 +38,9 @@ struct Counted : DevicePool::Source {
 };
 
 struct PoolOf {
-  explicit PoolOf(size_t total) : source(new Counted(total)), pool("gpu:0", std::unique_ptr<Counted>(source)) {}
-  Counted* source;
+  explicit PoolOf(size_t total)
+      : source(new CountedMemory(total)), pool("gpu:0", std::unique_ptr<CountedMemory>(source)) {}
+  CountedMemory* source;
   DevicePool pool;
 };
 

@@ -1,4 +1,4 @@
-#include "cuda_calls.h"
+#include "tests/simt/cuda_calls.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -11,13 +11,13 @@ struct simt_stream {
 
 namespace {
 
-struct Block {
+struct DeviceBlock {
   int device;
   size_t bytes;
 };
 struct Machine {
   std::mutex mutex;
-  std::map<void*, Block> blocks;  // by the address that was given out
+  std::map<void*, DeviceBlock> blocks;  // by the address that was given out
 };
 Machine& machine() {
   static auto* m = new Machine;

@@ -1,4 +1,4 @@
-#include "simt.h"
+#include "tests/simt/simt.h"
 
 #include <algorithm>
 #include <map>

@@ -25,8 +25,8 @@ struct Fault : std::runtime_error {
 };
 
 enum class Order { forward, backward, shuffled };
-/// Of warps, and of lanes within them, for all kernels from now on. Blocks go backwards too in `backward`. Tests reach it
-/// as tenon_simt_order(int, uint32_t) of the module.
+/// Of warps, and of lanes within them, for all kernels from now on. Blocks go backwards too in `backward`. Tests reach
+/// it as tenon_simt_order(int, uint32_t) of the module.
 void set_order(Order order, uint32_t seed);
 
 /// Runs a kernel to its end. Throws Fault.
