@@ -125,6 +125,14 @@ __device__ void store_as(void* p, DType t, int64_t i, T v) {
   }
 }
 
+/// to[at] = from[i], of elements of `width` bytes.
+inline __device__ void copy_element(void* to, int64_t at, const void* from, int64_t i, int width) {
+  if (width == 1) static_cast<uint8_t*>(to)[at] = static_cast<const uint8_t*>(from)[i];
+  if (width == 2) static_cast<uint16_t*>(to)[at] = static_cast<const uint16_t*>(from)[i];
+  if (width == 4) static_cast<uint32_t*>(to)[at] = static_cast<const uint32_t*>(from)[i];
+  if (width == 8) static_cast<uint64_t*>(to)[at] = static_cast<const uint64_t*>(from)[i];
+}
+
 struct Add {
   template <class T>
   static __device__ T join(T a, T b) {
