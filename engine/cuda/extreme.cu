@@ -57,13 +57,6 @@ __device__ Candidate<T> best_of_group(Candidate<T> best, int lanes, T* values, i
   return best;
 }
 
-__device__ void copy_element(void* to, int64_t at, const void* from, int64_t i, int width) {
-  if (width == 1) static_cast<uint8_t*>(to)[at] = static_cast<const uint8_t*>(from)[i];
-  if (width == 2) static_cast<uint16_t*>(to)[at] = static_cast<const uint16_t*>(from)[i];
-  if (width == 4) static_cast<uint32_t*>(to)[at] = static_cast<const uint32_t*>(from)[i];
-  if (width == 8) static_cast<uint64_t*>(to)[at] = static_cast<const uint64_t*>(from)[i];
-}
-
 /// Pieces of one result lie apart by the number of results, so that neighbours in the kept axes are neighbours here.
 /// `last`: of the places in `parts`, with task.pieces of them, the one that counts.
 template <bool Max, class T>
@@ -91,7 +84,7 @@ __global__ void __launch_bounds__(256) find_extremes(ExtremeTask task, int lanes
       continue;
     }
     task.indices[at[2]] = best.at;
-    if (task.values) copy_element(task.values, at[1], task.x, at[0] + best.at * task.step, task.width);
+    if (task.values) rows::copy_element(task.values, at[1], task.x, at[0] + best.at * task.step, task.width);
   }
 }
 

@@ -120,12 +120,29 @@ struct ReduceTask {
   }
 };
 
-/// The values of every step-th element of [i, end), in four runs so that four are on their way from memory at once.
+/// The values of every step-th element of [i, end) joined. Where one step leads from each to the next they are taken in
+/// four runs, so that four are on their way from memory at once.
 template <class R, class T, class Read>
 __device__ T reduce_run(const Read& read, const Walk<1>& along, int64_t from, int64_t i, int64_t end, int64_t step) {
   T lanes[4];
   for (T& l : lanes) l = R::template start<T>();
-  if (along.axes > 1) {
+  if (along.axes == 2) {  // as images have them that lie side by side: counted on without a division
+    const int64_t n = along.size[1], over = along.stride[0][0], in = along.stride[0][1], by_over = step / n,
+                  by_in = step % n;
+    int64_t a = i / n, b = i % n;
+#pragma unroll 4
+    for (; i < end; i += step) {
+      lanes[0] = R::template join<T>(read(from + a * over + b * in), lanes[0]);
+      a += by_over;
+      b += by_in;
+      if (b >= n) {
+        b -= n;
+        ++a;
+      }
+    }
+    return lanes[0];
+  }
+  if (along.axes > 2) {
     for (; i < end; i += step) {
       int64_t at[1];
       along.at(i, at);
@@ -223,17 +240,18 @@ void reduce_walks(const Args& c, const Read& read, ReduceTask<T> task) {
   reduce_walks<R>(c, Read::again(task.parts), next);
 }
 
-/// Adds axes in the order of their steps in the input, the longest first; broadcast ones come last.
+/// An axis of the input, and how far it leads in the output where it is kept.
 struct ReduceAxis {
   int64_t size, in, out;
 };
+/// The longest steps in the input first; broadcast axes come last.
 void put_in_order(ReduceAxis* axes, int n) {
   std::stable_sort(axes, axes + n,
                    [](const ReduceAxis& a, const ReduceAxis& b) { return std::abs(a.in) > std::abs(b.in); });
 }
 
 template <class R, class Read, class T = typename Read::Type>
-void reduce_axes(const Args& c, const Read& read, double divide_by) {
+void reduce_axes(const Args& c, const Read& read, bool average) {
   const Operand x = c.in(0), y = c.out(0);
   const AttrArg& axes = c.attr("axes");
   const bool keep = c.flag("keep");
@@ -254,30 +272,28 @@ void reduce_axes(const Args& c, const Read& read, double divide_by) {
   ReduceTask<T> task{{}, {}, 1, 0, nullptr, y.data, y.type(), T(1)};
   for (int i = 0; i < kepts; ++i) task.kept.add(kept[i].size, {kept[i].in, kept[i].out});
   for (int i = 0; i < alongs; ++i) task.along.add(along[i].size, {along[i].in});
-  if (divide_by < 0) task.divide_by = static_cast<T>(task.kept.count ? task.along.count : 0);
+  if (average) task.divide_by = static_cast<T>(task.kept.count ? task.along.count : 0);
   reduce_walks<R>(c, read, task);
 }
 
-constexpr double kCount = -1;  ///< divide by how many elements there are
-
 template <class R>
-void reduce_by_type(Args& c, double divide_by) {
+void reduce_by_type(const Args& c, bool average = false) {
   const Operand x = c.in(0);
   switch (x.type()) {
     case DType::f32:
-      return reduce_axes<R>(c, ReadPlain<float>{x.at<const float>()}, divide_by);
+      return reduce_axes<R>(c, ReadPlain<float>{x.at<const float>()}, average);
     case DType::f64:
-      return reduce_axes<R>(c, ReadPlain<double>{x.at<const double>()}, divide_by);
+      return reduce_axes<R>(c, ReadPlain<double>{x.at<const double>()}, average);
     default:
       c.want(!is_floating(x.type()));
-      return reduce_axes<R>(c, ReadWhole{x.data, x.type()}, 1);
+      return reduce_axes<R>(c, ReadWhole{x.data, x.type()}, false);
   }
 }
-void run_sum(Args& c) { reduce_by_type<ReduceSum>(c, 1); }
-void run_mean(Args& c) { reduce_by_type<ReduceSum>(c, kCount); }
-void run_prod(Args& c) { reduce_by_type<ReduceProduct>(c, 1); }
-void run_amax(Args& c) { reduce_by_type<ReduceMax>(c, 1); }
-void run_amin(Args& c) { reduce_by_type<ReduceMin>(c, 1); }
+void run_sum(Args& c) { reduce_by_type<ReduceSum>(c); }
+void run_mean(Args& c) { reduce_by_type<ReduceSum>(c, true); }
+void run_prod(Args& c) { reduce_by_type<ReduceProduct>(c); }
+void run_amax(Args& c) { reduce_by_type<ReduceMax>(c); }
+void run_amin(Args& c) { reduce_by_type<ReduceMin>(c); }
 
 /// One double of all elements, in the order of `along`.
 template <class Read>

@@ -125,6 +125,14 @@ __device__ void store_as(void* p, DType t, int64_t i, T v) {
   }
 }
 
+/// to[at] = from[i], of elements of `width` bytes.
+inline __device__ void copy_element(void* to, int64_t at, const void* from, int64_t i, int width) {
+  if (width == 1) static_cast<uint8_t*>(to)[at] = static_cast<const uint8_t*>(from)[i];
+  if (width == 2) static_cast<uint16_t*>(to)[at] = static_cast<const uint16_t*>(from)[i];
+  if (width == 4) static_cast<uint32_t*>(to)[at] = static_cast<const uint32_t*>(from)[i];
+  if (width == 8) static_cast<uint64_t*>(to)[at] = static_cast<const uint64_t*>(from)[i];
+}
+
 struct Add {
   template <class T>
   static __device__ T join(T a, T b) {
@@ -232,6 +240,48 @@ static __global__ void copy_along(const T* from, T* to, Walk<2> walk) {
     to[at[1]] = from[at[0]];
   }
 }
+/// The same where neighbours in `from` are neighbours along another axis than in `to`: a block reads 32 times 32
+/// elements one way and writes them the other. In a tile the first axis is innermost in `from`, the second in `to`;
+/// `walk` has the others.
+struct Turned {
+  Walk<2> walk;
+  int64_t size[2], from[2], to[2];
+};
+inline constexpr int kTurned = 32;
+template <class T>
+static __global__ void __launch_bounds__(256) copy_turned(const T* from, T* to, Turned by) {
+  TENON_SHARED(T, tile, kTurned * (kTurned + 1));
+  const int x = static_cast<int>(threadIdx.x) % kTurned, y = static_cast<int>(threadIdx.x) / kTurned;
+  const int64_t wide = (by.size[0] + kTurned - 1) / kTurned, high = (by.size[1] + kTurned - 1) / kTurned;
+  for (int64_t b = blockIdx.x; b < wide * high * by.walk.count; b += gridDim.x) {
+    const int64_t first = b % wide * kTurned, second = b / wide % high * kTurned;
+    int64_t at[2];
+    by.walk.at(b / wide / high, at);
+    for (int k = y; k < kTurned; k += 8)
+      if (first + x < by.size[0] && second + k < by.size[1])
+        tile[k * (kTurned + 1) + x] = from[at[0] + (first + x) * by.from[0] + (second + k) * by.from[1]];
+    __syncthreads();
+    for (int k = y; k < kTurned; k += 8)
+      if (first + k < by.size[0] && second + x < by.size[1])
+        to[at[1] + (first + k) * by.to[0] + (second + x) * by.to[1]] = tile[x * (kTurned + 1) + k];
+    __syncthreads();
+  }
+}
+/// Whether a copy is worth turning in tiles, and how.
+inline bool turns(const Operand& from, const Operand& to, Turned& by) {
+  const auto inner = [](const Operand& o) {
+    int at = -1;
+    for (int d = 0; d < o.ndim; ++d)
+      if (o.size[d] > 1 && o.stride[d] == 1) at = d;
+    return at;
+  };
+  const int a = inner(from), b = inner(to);
+  if (a < 0 || b < 0 || a == b || from.size[a] < kTurned / 2 || from.size[b] < kTurned / 2) return false;
+  by = {{}, {from.size[a], from.size[b]}, {1, from.stride[b]}, {to.stride[a], 1}};
+  for (int d = 0; d < from.ndim; ++d)
+    if (d != a && d != b) by.walk.add(from.size[d], {from.stride[d], to.stride[d]});
+  return true;
+}
 /// Copies between an operand and memory in which its elements lie in order.
 template <class T>
 void copy_in_order(const Args& c, const Operand& x, T* dense, bool out_of_dense) {
@@ -243,6 +293,11 @@ void copy_in_order(const Args& c, const Operand& x, T* dense, bool out_of_dense)
   }
   y.data = dense;
   const Operand &from = out_of_dense ? y : x, &to = out_of_dense ? x : y;
+  Turned turned;
+  if (turns(from, to, turned)) {
+    const int64_t tiles = ceil_div(turned.size[0], kTurned) * ceil_div(turned.size[1], kTurned) * turned.walk.count;
+    return launch(copy_turned<T>, blocks_for(tiles, 1), 256, c, from.at<const T>(), to.at<T>(), turned);
+  }
   const Walk<2> walk = walk_of(from, to);
   launch(copy_along<T>, blocks_for(walk.count, 256), 256, c, from.at<const T>(), to.at<T>(), walk);
 }
