@@ -31,7 +31,7 @@ struct GemmCall {
 };
 
 template <class T, int Side, int Depth>
-__global__ void __launch_bounds__(kTileThreads) gemm_tiles(GemmCall<T> g) {
+__global__ void __launch_bounds__(kTileThreads, 2) gemm_tiles(GemmCall<T> g) {
   using Sum = typename SumOf<T>::type;
   const GemmPlan& p = g.plan;
   const int64_t row0 = blockIdx.x / g.column_tiles * Side, col0 = blockIdx.x % g.column_tiles * Side;
