@@ -1,5 +1,5 @@
 # cmake -DROOT=... -DOUT=file.cpp -P op_sources.cmake: the sources of ops as text, for those who look inside one.
-file(GLOB sources ${ROOT}/engine/ops/*.cpp)
+file(GLOB sources ${ROOT}/engine/ops/*.cpp ${ROOT}/engine/ops/*_formulas.h)
 list(SORT sources)
 string(CONCAT text "#include <cstddef>\n#include <utility>\n\nnamespace tenon {\n"
   "extern const std::pair<const char*, const char*> kOpSources[];\nextern const size_t kOpSourceCount;\n"

@@ -64,7 +64,7 @@ endfunction()
 
 # tenon_op_sources(target): the text of engine/ops as a file of its own, see engine/op/op_source.h.
 function(tenon_op_sources target)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engine/ops/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engine/ops/*.cpp ${CMAKE_SOURCE_DIR}/engine/ops/*_formulas.h)
   set(made ${CMAKE_BINARY_DIR}/generated/op_sources.cpp)
   add_custom_command(OUTPUT ${made}
     COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -DOUT=${made} -P ${CMAKE_SOURCE_DIR}/cmake/op_sources.cmake

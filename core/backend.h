@@ -30,6 +30,8 @@ struct Backend {
   void (*fill)(void* to, const void* value, size_t item, int64_t count, Stream stream);
   /// Waits until all that was queued is done.
   void (*sync)(Stream stream);
+  /// Its kernels take what they work in themselves: OpDef::workspace is not asked.
+  bool own_workspace = false;
 };
 
 /// Gives a number to a type of device. Throws Error where the name is taken or there are no numbers left.

@@ -69,6 +69,10 @@ std::shared_ptr<const data::Split> data_that_fits(const ModelSpec& model, const 
   return data;
 }
 
+bool on_the_host(const SessionOptions& where, const Recipe& recipe) {
+  return where.device == Device{} && recipe.text("device") == "cpu";
+}
+
 /// What a call sets of a recipe.
 KeyValues settings(const Recipe& recipe, const TrainOptions& options) {
   KeyValues set = options.set;
@@ -130,7 +134,7 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
     throw Error::usage("distill.features names layers of a teacher, and there is none", "Name one: distill.from=RUN");
   }
   SessionOptions where = options.session;
-  if (where.device == Device{} && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
+  if (on_the_host(where, recipe) && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
   session = std::make_unique<TrainingSession>(model, recipe, where);
   begin_with(*session, std::move(weights));
   if (teacher) give_teacher(*session, std::move(*teacher));
@@ -158,7 +162,7 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
     recipe.set_value("data.seed", before.integer("seed"));
   SessionOptions where = options.session;
   const ModelSpec& model = options.model ? *options.model : parent.model;
-  if (where.device == Device{} && !where.data) where.data = data_that_fits(model, recipe);
+  if (on_the_host(where, recipe) && !where.data) where.data = data_that_fits(model, recipe);
   std::optional<TeacherFile> teacher;
   if (learns_from_teacher(recipe) && recipe.text("distill.from") != before.text("distill.from")) {
     if (recipe.text("distill.sha256") == before.text("distill.sha256")) recipe.reset("distill.sha256");

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "engine/op/cuda_device.h"
 #include "projects/lineage.h"
 #include "projects/run_driver_impl.h"
 
@@ -206,7 +207,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
   for (const auto& [name, value] : step_metrics(r, session->recipe().text("amp") == "fp16"))
     rows.push_back({name, {r.step, wall, value}});
   for (const auto& [name, value] : session->callback_figures()) rows.push_back({name, {r.step, wall, value}});
-  const PoolStats memory = pool_stats();
+  const PoolStats memory = tensor_memory(session->device());
   rate_samples += r.samples;
   rate_targets += r.targets;
   const double rate_seconds = seconds_since(rate_from);

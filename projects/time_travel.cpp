@@ -45,11 +45,12 @@ std::unique_ptr<TrainingSession> branch_from(Project& project, const BranchOf& p
 Replayer::Replayer(RunInfo run) : run_(std::move(run)) {}
 Replayer::~Replayer() = default;
 
-TrainingSession& Replayer::load(const Checkpoint& from) {
+TrainingSession& Replayer::load(const Checkpoint& from, bool only_state) {
   // A checkpoint after whose step the recipe was changed is of the changed session.
   const nlohmann::json& recipe = run_.recipe_after(from.step);
   if (!session_)
-    session_ = std::make_unique<TrainingSession>(run_.model, Recipe::from_json(recipe));
+    session_ = std::make_unique<TrainingSession>(run_.model, Recipe::from_json(recipe),
+                                                 SessionOptions{.only_state = only_state});
   else if (recipe != recipe_)
     session_->change(Recipe::from_json(recipe));  // what it remembers the checkpoint replaces
   recipe_ = recipe;
@@ -99,8 +100,10 @@ std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_
   Replayer replayer(info);
   if (info.branch && project.checkpoints(run).empty())  // it was killed before its first one
     replayer.take(begun_branch(project, info, progress));
-  else
-    replayer.load(project.checkpoint_before(run, step));
+  else {
+    const Checkpoint from = project.checkpoint_before(run, step);
+    replayer.load(from, from.step == step);
+  }
   const int64_t begin = replayer.session().steps_done();
   for (int64_t done = begin; done < step; ++done) {
     if (progress && !progress(done - begin, step - begin)) throw Error("cancelled");

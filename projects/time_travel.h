@@ -28,7 +28,8 @@ class Replayer {
   explicit Replayer(RunInfo run);
   ~Replayer();
   /// One that was brought somewhere else is brought to this state.
-  TrainingSession& load(const Checkpoint& from);
+  /// `only_state`: no step is done from here (SessionOptions).
+  TrainingSession& load(const Checkpoint& from, bool only_state = false);
   /// One that stands at a step of the run, under the recipe of its next one.
   TrainingSession& take(std::unique_ptr<TrainingSession> session);
   TrainingSession& session() const { return *session_; }

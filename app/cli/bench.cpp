@@ -219,7 +219,7 @@ int bench(const Args& args) {
   b.against = args.text("--against");
   b.batch = args.integer("--batch", b.batch, 1);
   if (args.text("--device", "cpu") != "cpu")
-    throw Error::usage("this build computes on the CPU only", "use --device cpu");
+    throw Error::usage("the workloads are measured on the CPU", "What a run does on a GPU: tenon profile PROJECT.");
   set_num_threads(static_cast<int>(b.threads));
   b.threads = num_threads();
   std::vector<std::string> names;

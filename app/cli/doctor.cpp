@@ -12,6 +12,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/window_module.h"
+#include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/version.h"
@@ -36,6 +37,39 @@ std::string cpu_field(const char* key) {
   return {};
 }
 
+/// "13.0" of CUDA's 13000
+std::string cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+void tell_of_cuda(std::vector<Finding>& f) {
+  const CudaState& state = cuda_state();
+  const cuda::Module* module = cuda_module();
+  if (state.devices == 0) f.push_back({"device cuda", state.why, state.hint, true});
+  if (!module) return;
+  cuda::DriverFacts driver;
+  module->driver(&driver);
+  for (int i = 0; i < state.devices; ++i) {
+    cuda::DeviceFacts d;
+    cuda::Why why;
+    const std::string what = fmt::format("device cuda:{}", i);
+    if (module->device(i, &d, &why) != cuda::done) {
+      f.push_back({what, why.text, "", false});
+      continue;
+    }
+    f.push_back({what,
+                 fmt::format("{}, compute capability {}.{}, {} multiprocessors, {} of {} free", d.name, d.major,
+                             d.minor, d.multiprocessors, bytes_text(static_cast<int64_t>(d.free_bytes)),
+                             bytes_text(static_cast<int64_t>(d.total_bytes))),
+                 ""});
+  }
+  int32_t kernels = 0;
+  module->kernels(&kernels);
+  f.push_back({"cuda module",
+               fmt::format("of CUDA {}, for {}; kernels of {} ops, the others run on the CPU behind copies{}",
+                           cuda_version(driver.runtime), module->build, kernels,
+                           driver.driver ? "; driver of CUDA " + cuda_version(driver.driver) : ""),
+               ""});
+}
+
 std::vector<Finding> diagnose() {
   std::vector<Finding> f;
   f.push_back({"tenon", fmt::format("{}, {} ops", TENON_VERSION, all_ops().size()), ""});
@@ -58,7 +92,7 @@ std::vector<Finding> diagnose() {
                              bytes_text(static_cast<int64_t>((info.freeram + info.bufferram) * info.mem_unit))),
                  ""});
   f.push_back({"device cpu", "ready", ""});
-  f.push_back({"device cuda", "this build has no CUDA plug-in", "The CPU does everything; results are the same."});
+  tell_of_cuda(f);
   for (const auto& [name, version] : formats::library_versions()) f.push_back({name, version, ""});
   for (const auto& [name, version] : projects::library_versions()) f.push_back({name, version, ""});
   try {

@@ -139,10 +139,6 @@ nlohmann::json hit_json(const WatchHit& h) {
 }
 
 int train(const Args& args) {
-  const std::string device = args.text("--device", "cpu");
-  if (device != "cpu")
-    throw Error(fmt::format("this build has no device {}", device),
-                "Train on the CPU: leave --device out. `tenon doctor` says what is there.");
   const auto project = projects::Project::open(args.word(0));
   projects::TrainOptions options;
   options.run_name = args.text("--run");
@@ -151,6 +147,7 @@ int train(const Args& args) {
   options.max_steps = args.integer("--max-steps", -1, 1);
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.set = pairs_of(args, "--set");
+  if (args.has("--device")) options.set.emplace_back("device", args.text("--device"));
   read_from(*project, args, options);
   options.without = args.text("--without-samples");
   options.edits = args.all("--edit");
@@ -328,7 +325,7 @@ const bool registered_train[] = {
            "values that are changed within a step, of a branch its first: \"#14: output[3,4] = 0.5\", "
            "\"weight(fc1.weight) * 0.1\", \"120: grad(fc1.weight) clamp -1..1\"; may be repeated; `tenon walk` has the "
            "numbers of the ops"},
-          {"--device", "NAME", "cpu"},
+          {"--device", "NAME", "where to compute: cpu, cuda, cuda:1 (short for --set device=NAME)"},
           kThreads,
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
           {"--watch", "TEXT",

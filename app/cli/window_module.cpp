@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/module_file.h"
 #include "core/version.h"
 
 namespace tenon::app {
@@ -15,7 +16,7 @@ namespace {
 }
 
 const WindowEntry& load_window() {
-  const std::string file = window_file();
+  const std::string file = module_file("window.so");
   std::error_code unreadable;
   if (!std::filesystem::exists(file, unreadable))
     no_window(file + " is not there",
@@ -32,17 +33,6 @@ const WindowEntry& load_window() {
 }
 
 }  // namespace
-
-std::string window_file() {
-  std::error_code unreadable;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  if (program.empty()) no_window("/proc does not say where the program is", "Mount /proc.");
-  const auto beside = [&](const char* file) { return (program.parent_path() / file).lexically_normal(); };
-  const std::filesystem::path installed = beside(TENON_WINDOW_FILE), built = beside("../lib/tenon/window.so");
-  return std::filesystem::exists(installed, unreadable) || !std::filesystem::exists(built, unreadable)
-             ? installed.string()
-             : built.string();
-}
 
 const Window& window() {
   static const Window& loaded = load_window().window();

@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/cuda/device.h"
@@ -21,9 +23,13 @@ const KernelOf*& first_kernel() {
 }
 
 const KernelOf* kernel_of(const char* op) {
-  for (const KernelOf* k = first_kernel(); k; k = k->next)
-    if (std::strcmp(k->op, op) == 0) return k;
-  return nullptr;
+  static const std::unordered_map<std::string_view, const KernelOf*> all = [] {
+    std::unordered_map<std::string_view, const KernelOf*> by_name;
+    for (const KernelOf* k = first_kernel(); k; k = k->next) by_name.emplace(k->op, k);
+    return by_name;
+  }();
+  const auto found = all.find(op);
+  return found == all.end() ? nullptr : found->second;
 }
 
 // The last frame of the module: nothing that is thrown passes it.

@@ -134,6 +134,8 @@ void make_outputs(const OpDef& op, const void* attrs, const Tensor* in, int inpu
 
 // Working memory is for one call: it comes from the device's pool and goes back there.
 [[gnu::noinline]] void compute_with_workspace(const Call& given, Kernel kernel) {
+  if (given.stream.device.type != DeviceType::cpu && backend_of(given.stream.device).own_workspace)
+    return kernel(given);
   const size_t bytes = given.op->workspace(given.attrs, given);
   if (bytes == 0) return kernel(given);
   CategoryScope category(Category::workspace);

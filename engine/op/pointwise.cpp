@@ -6,17 +6,7 @@
 
 namespace tenon {
 
-static int category(DType t) { return t == DType::boolean ? 0 : is_floating(t) ? 2 : 1; }
-
-DType result_type(const Meta& a, const Meta& b) {
-  if (a.dtype == b.dtype) return a.dtype;
-  bool sa = a.shape.n == 0, sb = b.shape.n == 0;
-  if (sa != sb) {
-    const Meta &scalar = sa ? a : b, &full = sa ? b : a;
-    if (category(scalar.dtype) <= category(full.dtype)) return full.dtype;
-  }
-  return promote(a.dtype, b.dtype);
-}
+DType result_type(const Meta& a, const Meta& b) { return result_type(a.dtype, a.shape.n > 0, b.dtype, b.shape.n > 0); }
 
 namespace pointwise {
 namespace {

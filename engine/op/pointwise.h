@@ -1,6 +1,7 @@
 #pragma once
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
+#include "engine/op/result_type.h"
 #include "engine/op/samples.h"
 #include "engine/op/scalar.h"
 #include "engine/op/strided_loop.h"
@@ -16,15 +17,7 @@
 
 namespace tenon {
 
-/// The type two operands compute in by PyTorch's rules: a tensor without dimensions does not widen one with, within a
-/// category.
 DType result_type(const Meta& a, const Meta& b);
-/// What a formula is evaluated in for a result of dtype t: f32 f64 i32 i64 are themselves.
-constexpr DType compute_type(DType t) {
-  if (t == DType::f16 || t == DType::bf16) return DType::f32;
-  if (t < DType::i32) return DType::i32;
-  return t;
-}
 
 namespace pointwise {
 

@@ -4,23 +4,24 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/host_device.h"
+
 // Scalar functions from which the formulas of pointwise ops are written. The float forms are branch-free, so that a
 // loop over them vectorises (always inlined: a call would end that); the double forms are the C library's. One
 // definition serves the dense, the strided and the fused gradient loop.
 namespace tenon::sc {
 
 template <class T>
-requires std::is_arithmetic_v<T>
-constexpr T select(bool c, T a, T b) { return c ? a : b; }
+requires std::is_arithmetic_v<T> TENON_HD constexpr T select(bool c, T a, T b) { return c ? a : b; }
 /// By the bits: of a conditional with a costly side the compiler would make a branch, and no vector code.
-constexpr float select(bool c, float a, float b) {
+TENON_HD constexpr float select(bool c, float a, float b) {
   int32_t mask = -static_cast<int32_t>(c);
   return std::bit_cast<float>((std::bit_cast<int32_t>(a) & mask) | (std::bit_cast<int32_t>(b) & ~mask));
 }
 
 /// Cephes expf: x = n ln2 + r, a polynomial in r, and 2^n applied in two halves so that results become subnormal or
 /// infinite as they should.
-[[gnu::always_inline]] inline float exp(float x) {
+[[gnu::always_inline]] TENON_HD inline float exp(float x) {
   float clamped = x > 89.0f ? 89.0f : (x < -104.0f ? -104.0f : x);
   float shifted = clamped * 1.44269504f + 12582912.0f;  // rounds to an integer in the low mantissa bits
   int32_t n = std::bit_cast<int32_t>(shifted) - 0x4B400000;
@@ -38,10 +39,10 @@ constexpr float select(bool c, float a, float b) {
   float y = p * s1 * s2;
   return x > 88.7228394f ? std::bit_cast<float>(0x7f800000) : y;
 }
-inline double exp(double x) { return std::exp(x); }
+TENON_HD inline double exp(double x) { return std::exp(x); }
 
 /// Cephes logf: mantissa in [sqrt(1/2), sqrt(2)), a polynomial, plus the exponent times ln2.
-[[gnu::always_inline]] inline float log(float x) {
+[[gnu::always_inline]] TENON_HD inline float log(float x) {
   bool small = x < 1.17549435e-38f;
   float scaled = small ? x * 8388608.0f : x;
   int32_t bits = std::bit_cast<int32_t>(scaled);
@@ -66,10 +67,10 @@ inline double exp(double x) { return std::exp(x); }
   y = x == std::bit_cast<float>(0x7f800000) ? x : y;
   return x >= 0.0f ? y : std::bit_cast<float>(0x7fc00000);
 }
-inline double log(double x) { return std::log(x); }
+TENON_HD inline double log(double x) { return std::log(x); }
 
 /// Cephes tanhf: a polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
-[[gnu::always_inline]] inline float tanh(float x) {
+[[gnu::always_inline]] TENON_HD inline float tanh(float x) {
   float a = x < 0.0f ? -x : x, z = x * x;
   float p = -5.70498872745e-3f;
   p = p * z + 2.06390887954e-2f;
@@ -81,24 +82,24 @@ inline double log(double x) { return std::log(x); }
   big = x < 0.0f ? -big : big;
   return a < 0.625f ? small : (x == x ? big : x);
 }
-inline double tanh(double x) { return std::tanh(x); }
+TENON_HD inline double tanh(double x) { return std::tanh(x); }
 
 template <class T>
 requires std::is_floating_point_v<T>
-[[gnu::always_inline]] inline T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+[[gnu::always_inline]] TENON_HD inline T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 /// log(1 + e^x) without overflow: max(x, 0) + log(1 + e^-|x|).
-inline double softplus(double x) { return (x > 0 ? x : 0) + std::log1p(std::exp(x < 0 ? x : -x)); }
+TENON_HD inline double softplus(double x) { return (x > 0 ? x : 0) + std::log1p(std::exp(x < 0 ? x : -x)); }
 /// The same branch-free: log(1 + u) keeps the digits of a small u by Kahan's quotient.
-[[gnu::always_inline]] inline float softplus(float x) {
+[[gnu::always_inline]] TENON_HD inline float softplus(float x) {
   float u = exp(x < 0.0f ? x : -x), y = 1.0f + u, d = y - 1.0f;
   float tail = select(d == 0.0f, u, log(y) * (u / (d == 0.0f ? 1.0f : d)));
   return (x > 0.0f ? x : (x == x ? 0.0f : x)) + tail;
 }
 
-inline float sqrt(float x) { return std::sqrt(x); }
-inline double sqrt(double x) { return std::sqrt(x); }
+TENON_HD inline float sqrt(float x) { return std::sqrt(x); }
+TENON_HD inline double sqrt(double x) { return std::sqrt(x); }
 /// Polynomials by minimax: in x^2 below 0.927, in |x| of the logarithm of 1 - erf above; within 2 ulp.
-[[gnu::always_inline]] inline float erf(float x) {
+[[gnu::always_inline]] TENON_HD inline float erf(float x) {
   float a = x < 0.0f ? -x : x, s = x * x;
   float r = -1.72853470e-5f * a + 3.83197126e-4f, u = -3.88396438e-3f * a + 2.42546219e-2f;
   r = r * s + u;
@@ -117,14 +118,13 @@ inline double sqrt(double x) { return std::sqrt(x); }
   float small = p * x + x;
   return select(a > 0.927734375f, big, small);
 }
-inline double erf(double x) { return std::erf(x); }
-inline float sin(float x) { return std::sin(x); }
-inline double sin(double x) { return std::sin(x); }
-inline float cos(float x) { return std::cos(x); }
-inline double cos(double x) { return std::cos(x); }
+TENON_HD inline double erf(double x) { return std::erf(x); }
+TENON_HD inline float sin(float x) { return std::sin(x); }
+TENON_HD inline double sin(double x) { return std::sin(x); }
+TENON_HD inline float cos(float x) { return std::cos(x); }
+TENON_HD inline double cos(double x) { return std::cos(x); }
 template <class T>
-requires std::is_arithmetic_v<T>
-inline T pow(T a, T b) {
+requires std::is_arithmetic_v<T> TENON_HD inline T pow(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     return std::pow(a, b);
   else {
@@ -137,8 +137,7 @@ inline T pow(T a, T b) {
   }
 }
 template <class T>
-requires std::is_arithmetic_v<T>
-constexpr T abs(T x) { return x < T(0) ? T(-x) : (x == T(0) ? T(0) : x); }
+requires std::is_arithmetic_v<T> TENON_HD constexpr T abs(T x) { return x < T(0) ? T(-x) : (x == T(0) ? T(0) : x); }
 
 /// Stands for a value while asking what a gradient's formula reads: bit 0 is g, then x (a, b), then y.
 struct Probe {

@@ -2,93 +2,23 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <type_traits>
 
-#include "core/half.h"
 #include "core/parallel.h"
+#include "engine/op/element.h"
 
 namespace tenon {
 namespace {
-
-struct Half {
-  uint16_t bits;
-};
-struct Bfloat {
-  uint16_t bits;
-};
-
-template <class F>
-auto with_type(DType t, F&& f) {
-  switch (t) {
-    case DType::boolean:
-      return f(bool{});
-    case DType::u8:
-      return f(uint8_t{});
-    case DType::i8:
-      return f(int8_t{});
-    case DType::i16:
-      return f(int16_t{});
-    case DType::i32:
-      return f(int32_t{});
-    case DType::i64:
-      return f(int64_t{});
-    case DType::f16:
-      return f(Half{});
-    case DType::bf16:
-      return f(Bfloat{});
-    case DType::f32:
-      return f(float{});
-    case DType::f64:
-      break;
-  }
-  return f(double{});
-}
-
-template <class T>
-auto load(const char* p) {
-  T v;
-  __builtin_memcpy(&v, p, sizeof(T));
-  if constexpr (std::is_same_v<T, Half>)
-    return half_to_float(v.bits);
-  else if constexpr (std::is_same_v<T, Bfloat>)
-    return bfloat_to_float(v.bits);
-  else
-    return v;
-}
-// C++ leaves open what becomes of a number that an integer type does not hold. Here it is what the processor makes of
-// it: the smallest 32-bit (for i64: 64-bit) integer, of which narrow types keep the low bits.
-template <class T, class V>
-T whole(V v) {
-  using Wide = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-  constexpr V low = static_cast<V>(std::numeric_limits<Wide>::min());
-  const bool held = v >= low && v < -low;
-  return static_cast<T>(held ? static_cast<Wide>(held ? v : V(0)) : std::numeric_limits<Wide>::min());
-}
-template <class T, class V>
-void store(char* p, V v) {
-  T t;
-  if constexpr (std::is_same_v<T, Half>)
-    t = {float_to_half(static_cast<float>(v))};
-  else if constexpr (std::is_same_v<T, Bfloat>)
-    t = {float_to_bfloat(static_cast<float>(v))};
-  else if constexpr (std::is_same_v<T, bool>)
-    t = v != V(0);
-  else if constexpr (std::is_floating_point_v<V> && std::is_integral_v<T>)
-    t = whole<T>(v);
-  else
-    t = static_cast<T>(v);
-  __builtin_memcpy(p, &t, sizeof(T));
-}
 
 template <class To, class From>
 void convert_loop(char* to, int64_t ts, const char* from, int64_t fs, int64_t n) {
   if (ts == static_cast<int64_t>(sizeof(To)) && fs == static_cast<int64_t>(sizeof(From))) {
     for (int64_t i = 0; i < n; ++i)
-      store<To>(to + i * static_cast<int64_t>(sizeof(To)), load<From>(from + i * static_cast<int64_t>(sizeof(From))));
+      element::store<To>(to + i * static_cast<int64_t>(sizeof(To)),
+                         element::load<From>(from + i * static_cast<int64_t>(sizeof(From))));
     return;
   }
-  for (int64_t i = 0; i < n; ++i) store<To>(to + i * ts, load<From>(from + i * fs));
+  for (int64_t i = 0; i < n; ++i) element::store<To>(to + i * ts, element::load<From>(from + i * fs));
 }
 
 // The loop in a form with few axes: axis 0 is innermost.
@@ -281,8 +211,8 @@ bool same_shape_and_stride(const Tensor& a, const Tensor& b) {
 
 void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType from_type, int64_t from_stride,
              int64_t n) {
-  with_type(to_type, [&]<class To>(To) {
-    with_type(from_type, [&]<class From>(From) {
+  element::with_type(to_type, [&]<class To>(To) {
+    element::with_type(from_type, [&]<class From>(From) {
       convert_loop<To, From>(static_cast<char*>(to), to_stride, static_cast<const char*>(from), from_stride, n);
     });
   });

@@ -28,6 +28,8 @@ struct AttrDef {
   std::string help;
   std::vector<std::string> choices = {};  ///< of a text; empty: any
   std::string unit = {};                  ///< what a number counts: "steps"; may be typed behind it
+  /// Of a text without choices: what this machine offers. Another one may have others: they are values too.
+  std::vector<std::string> (*offers)() = nullptr;
 };
 
 /// "a whole number", "a number", "true or false", "text", "a list of whole numbers".

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "engine/data/dataset.h"
 #include "engine/nn/loss.h"
+#include "engine/op/cuda_device.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/train/metric.h"
@@ -60,6 +61,14 @@ std::vector<AttrDef> plain_keys() {
        "values that are changed within a step, by replays as well: \"120 #14: output[3, 4] = 0.5; 120: "
        "weight(fc1.weight) * 0.1; 120: grad(fc1.weight) clamp -1..1\"; #14: when that op of the step has run",
        {}},
+      {"device",
+       S("cpu"),
+       none,
+       none,
+       "where the run computes: cpu, cuda, cuda:1; its steps have the bits of that device, so a replay needs one too",
+       {},
+       "",
+       device_names},
       {"amp",
        S("none"),
        none,

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/backend.h"
+#include "core/cuda_module.h"
 #include "core/dry_device.h"
 #include "core/error.h"
 #include "core/profile.h"
@@ -16,6 +17,7 @@
 #include "engine/data/row_list.h"
 #include "engine/nn/random_state.h"
 #include "engine/op/autocast.h"
+#include "engine/op/cuda_device.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
@@ -49,6 +51,13 @@ void check_memory(const ModelSpec& spec, int64_t batch) {
 
 }  // namespace
 
+Device TrainingSession::Impl::device_for(const Recipe& r, const SessionOptions& o) {
+  const std::string& name = r.text("device");
+  if (!(o.device == Device{}) || name == "cpu") return o.device;
+  if (o.only_state && cuda_state().devices == 0) return {};
+  return parse_device(name);
+}
+
 void TrainingSession::Impl::build() {
   GroupScope scope(group);  // the loader's workers take it over
   PhaseScope phase(Phase::build);
@@ -69,7 +78,8 @@ void TrainingSession::Impl::build() {
   if (!dry) {
     // Whether the model fits at all comes before whether it fits the memory.
     GraphModule trial(spec, {DeviceType::meta});
-    if (recipe.integer("recompute") < 2) check_memory(spec, (batch + micro_batches - 1) / micro_batches);
+    if (recipe.integer("recompute") < 2 && device == Device{})
+      check_memory(spec, (batch + micro_batches - 1) / micro_batches);
   }
   model = std::make_shared<GraphModule>(spec, device);
   model->recompute(recipe.integer("recompute"));
@@ -317,6 +327,11 @@ void TrainingSession::Impl::average_weights(const StepResult& r) {
 }
 
 StepResult TrainingSession::Impl::step() {
+  if (stands_in())
+    throw Error(
+        fmt::format("the run was trained on {}, which is not here: {}", recipe.text("device"), cuda_state().why),
+        "Its steps cannot be done again on the CPU with the same bits. A branch can: tenon train PROJECT --from "
+        "RUN@STEP --device cpu; RUN@STEP must be one of its checkpoints.");
   std::vector<TensorEdit> due;
   for (const TensorEdit& e : edits)
     if (e.step == done + 1 && !is_dry(device)) due.push_back(e);
@@ -389,6 +404,7 @@ int64_t TrainingSession::shift() const { return impl_->shift; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->place(), impl_->base_lr); }
 bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
+Device TrainingSession::device() const { return impl_->device; }
 uint32_t TrainingSession::group() const { return impl_->group; }
 
 StepResult TrainingSession::step() {

@@ -88,10 +88,13 @@ struct TrainingObserver {
 
 /// Where a session works, which changes none of its steps but by the order in which a device or the replicas add up.
 struct SessionOptions {
-  Device device;               ///< of the model; batches are brought there
+  Device device;               ///< of the model; batches are brought there. cpu: the recipe says which
   Replica* replica = nullptr;  ///< not owned; null: the session is alone
   /// What open_data() gave for this recipe before; null: the session opens it itself.
   std::shared_ptr<const data::Split> data = nullptr;
+  /// A state that is looked at, and no step of it done: where the recipe's device is not there, the CPU stands for it. A
+  /// step of such a session is an Error: its bits would be another device's.
+  bool only_state = false;
 };
 
 /// Training one model by one recipe, a step at a time, on the calling thread. It has no threads of its own but the data
@@ -212,6 +215,8 @@ class TrainingSession {
 
   /// Whether the targets are tokens of a text.
   bool is_text() const;
+  /// Where the model is.
+  Device device() const;
   /// What t_state.group is while the session works, on its own thread and on its data workers.
   uint32_t group() const;
   const ModelSpec& spec() const;

@@ -69,7 +69,10 @@ struct TrainingSession::Impl {
   double base_lr = 0;
 
   Impl(const ModelSpec& s, const Recipe& r, const SessionOptions& o)
-      : spec(s), recipe(r), data(o.data ? *o.data : data::Split{}), device(o.device), replica(o.replica) {}
+      : spec(s), recipe(r), data(o.data ? *o.data : data::Split{}), device(device_for(r, o)), replica(o.replica) {}
+  /// The CPU stands for a device that is not there.
+  bool stands_in() const { return device == Device{} && recipe.text("device") != "cpu"; }
+  static Device device_for(const Recipe& r, const SessionOptions& o);
   void build();
   // What a recipe says of a run whose model and data stand.
   void take_limits();

@@ -25,9 +25,11 @@ struct Floor {
 };
 const std::vector<Floor>& floors() {
   static const std::vector<Floor> all = {
+      {{"core/cuda"}},
       {{"core"}},
       {{"engine/spec"}},
       {{"engine/op", "engine/autograd", "engine/ops", "engine/kernels"}, true},
+      {{"engine/cuda"}},
       {{"engine/formats"}},
       {{"engine/formats/torch"}},
       {{"engine/nn"}},

@@ -18,7 +18,7 @@ struct WithoutWindow : ::testing::Test {
   void SetUp() override {
     std::filesystem::create_directories(folder / "bin");
     std::filesystem::copy_file(kPrograms + "tenon", program);
-    module = (std::filesystem::path(folder / "bin") / TENON_WINDOW_FILE).lexically_normal().string();
+    module = (std::filesystem::path(folder / "bin") / TENON_MODULES "/window.so").lexically_normal().string();
     std::filesystem::create_directories(std::filesystem::path(module).parent_path());
   }
   void lies_there(const std::string& bytes) { std::ofstream(module, std::ios::binary) << bytes; }
@@ -58,9 +58,9 @@ TEST_F(WithoutWindow, a_broken_or_foreign_window_is_an_error) {
 }
 
 TEST(WindowModule, the_program_needs_no_library_of_Qt) {
-  if (!std::filesystem::exists(kPrograms + TENON_WINDOW_FILE)) GTEST_SKIP() << "built without the window";
+  if (!std::filesystem::exists(kPrograms + TENON_MODULES "/window.so")) GTEST_SKIP() << "built without the window";
   EXPECT_EQ(run({"ldd", kPrograms + "tenon"}).out.find("libQt"), std::string::npos);
-  EXPECT_NE(run({"ldd", kPrograms + TENON_WINDOW_FILE}).out.find("libQt"), std::string::npos);
+  EXPECT_NE(run({"ldd", kPrograms + TENON_MODULES "/window.so"}).out.find("libQt"), std::string::npos);
 }
 
 }  // namespace

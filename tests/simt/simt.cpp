@@ -360,3 +360,7 @@ void* shared_bytes(const void* place, size_t bytes) {
 }
 
 }  // namespace simt
+
+extern "C" __attribute__((visibility("default"))) void tenon_simt_order(int order, uint32_t seed) {
+  simt::set_order(static_cast<simt::Order>(order), seed);
+}

@@ -25,7 +25,8 @@ struct Fault : std::runtime_error {
 };
 
 enum class Order { forward, backward, shuffled };
-/// Of warps, and of lanes within them, for all kernels from now on. Blocks go backwards too in `backward`.
+/// Of warps, and of lanes within them, for all kernels from now on. Blocks go backwards too in `backward`. Tests reach it
+/// as tenon_simt_order(int, uint32_t) of the module.
 void set_order(Order order, uint32_t seed);
 
 /// Runs a kernel to its end. Throws Fault.
@@ -68,6 +69,7 @@ using dim3 = simt::Dim3;
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __restrict__
 

@@ -8,6 +8,7 @@
 
 #include "core/quiet.h"
 #include "engine/autograd/autograd.h"
+#include "engine/op/cuda_device.h"
 #include "engine/op/op.h"
 #include "engine/op/op_source.h"
 #include "engine/op/samples.h"
@@ -142,8 +143,11 @@ std::string kernels_of(const OpDef& op) {
   for (int d = 0; d < kDeviceTypes; ++d)
     if (op.kernels[d]) {
       const auto type = static_cast<DeviceType>(d);
-      all.push_back(type == DeviceType::cpu ? "cpu" : backend_of(Device{type}).name);
+      const std::string device = type == DeviceType::cpu ? "cpu" : backend_of(Device{type}).name;
+      if (device != "cuda") all.push_back(device);
     }
+  // A GPU runs every op, those that it has no kernel for by the CPU's: what counts is what its module has.
+  if (has_cuda_kernel(op.info.name)) all.push_back("cuda");
   return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
 }
 

@@ -88,9 +88,14 @@ class WheelScrolls : public QObject {
   }
 };
 
-/// A choice by its value: what the list says of it may be in another language.
+/// A choice by its value: what the list says of it may be in another language. What another machine offers joins.
 void choose(QComboBox* list, const QString& value) {
-  if (const int at = list->findData(value); at >= 0) list->setCurrentIndex(at);
+  int at = list->findData(value);
+  if (at < 0 && list->property("open").toBool()) {
+    list->addItem(value, value);
+    at = list->count() - 1;
+  }
+  if (at >= 0) list->setCurrentIndex(at);
 }
 
 QWidget* make_line(const AttrDef& def, const AttrValue& value, std::function<void(const AttrValue&)> set,
@@ -148,9 +153,11 @@ QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::funct
     new WheelScrolls(spin);
     return spin;
   }
-  if (!def.choices.empty()) {
+  if (!def.choices.empty() || def.offers) {
     auto* list = new QComboBox(parent);
-    for (const std::string& c : def.choices) list->addItem(QString::fromStdString(c), QString::fromStdString(c));
+    list->setProperty("open", def.offers != nullptr);
+    for (const std::string& c : def.offers ? def.offers() : def.choices)
+      list->addItem(QString::fromStdString(c), QString::fromStdString(c));
     choose(list, QString::fromStdString(attr_text(value)));
     QObject::connect(list, &QComboBox::currentIndexChanged, list,
                      [list, set = std::move(set)](int i) { set(list->itemData(i).toString().toStdString()); });

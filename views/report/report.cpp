@@ -269,7 +269,7 @@ void tell_reproduction(HtmlPage& page, const RunReport& r) {
   std::vector<std::pair<std::string, std::string>> facts = {{"Tenon", TENON_VERSION}};
   for (const auto& [name, version] : formats::library_versions()) facts.emplace_back(name, version);
   for (const auto& [name, version] : projects::library_versions()) facts.emplace_back(name, version);
-  facts.emplace_back("Device", "cpu");
+  facts.emplace_back("Device", Recipe::from_json(r.run.recipe).text("device"));
   facts.emplace_back("Threads", fmt::format("{}; their number changes no bit", r.threads));
   facts.emplace_back("State after the step", "SHA-256 " + r.state_digest);
   facts.emplace_back("Model", "SHA-256 " + r.model_digest);

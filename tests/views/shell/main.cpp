@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <QFile>
 #include <QSurfaceFormat>
 #include <QTemporaryDir>
 #include <cstdio>
@@ -33,6 +34,9 @@ int main(int argc, char** argv) {
   QTemporaryDir settings;  // nobody's own are read or written
   qputenv("XDG_CONFIG_HOME", settings.path().toUtf8());
   qputenv("XDG_CACHE_HOME", (settings.path() + "/caches").toUtf8());
+  // Machines with a GPU and without have the same window: the GPU is the emulated one, where it is built.
+  if (const QByteArray gpu = TENON_BINARY_DIR "/lib/tests/cuda_emulated.so"; QFile::exists(gpu))
+    qputenv("TENON_CUDA_FILE", gpu);
   QSurfaceFormat format;
   format.setVersion(3, 3);
   format.setProfile(QSurfaceFormat::CoreProfile);

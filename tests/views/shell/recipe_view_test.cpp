@@ -11,6 +11,7 @@
 #include <QToolButton>
 #include <set>
 
+#include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/registry.h"
 #include "engine/optim/schedule.h"
@@ -97,6 +98,40 @@ TEST_F(RecipeForm, what_is_typed_is_what_the_next_run_is_told) {
   settle();
   EXPECT_EQ(model().differing(), 0);
   EXPECT_EQ(saved(), told);
+}
+
+TEST_F(RecipeForm, the_device_is_one_of_those_that_are_there) {
+  if (cuda_state().devices == 0) GTEST_SKIP() << "built without the emulated GPU";
+  open_spirals();
+  show();
+  auto* device = editor<QComboBox>("device");
+  ASSERT_NE(device, nullptr);
+  EXPECT_EQ(device->currentText(), "cpu");
+  ASSERT_EQ(device->count(), 2);
+  device->setFocus();
+  QTest::keyClick(device, Qt::Key_Down);
+  settle();
+  EXPECT_EQ(saved().text("device"), "cuda:0");
+  train(4);
+  const auto& run = bench_->contents().runs.back();
+  EXPECT_EQ(run.status, "finished") << banner().toStdString();
+  EXPECT_EQ(run.steps, 4);
+  EXPECT_EQ(Recipe::from_json(run.recipe).text("device"), "cuda:0");
+  load_step(3);
+  EXPECT_FALSE(banner_shown()) << banner().toStdString();
+
+  // What another machine had stays until another one is chosen; here a run cannot begin with it.
+  Recipe elsewhere = bench_->recipe();
+  elsewhere.set("device", "cuda:5");
+  bench_->set_recipe(elsewhere);
+  settle();
+  show();
+  EXPECT_EQ(editor<QComboBox>("device")->currentText(), "cuda:5");
+  window_->commands().run("run.train");
+  until([this] { return banner_shown(); });
+  EXPECT_TRUE(banner().contains("there is no device cuda:5")) << banner().toStdString();
+  problems_.clear();
+  EXPECT_EQ(bench_->contents().runs.size(), 1u);
 }
 
 TEST_F(RecipeForm, is_filled_as_a_run_or_a_template_has_it) {

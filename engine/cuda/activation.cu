@@ -1,0 +1,3 @@
+#include "engine/cuda/pointwise.h"
+
+#include "engine/ops/activation_formulas.h"

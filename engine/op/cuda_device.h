@@ -1,0 +1,37 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/device_pool.h"
+#include "core/pool.h"
+#include "core/tensor.h"
+
+namespace tenon {
+
+/// The type of device "cuda". The first call registers it: a backend over the CUDA module, and for every op the
+/// module's kernel or, where it has none for the operands, the CPU's behind copies (run_on_host()). Throws Error saying
+/// what is missing where there is no GPU.
+DeviceType cuda_type();
+
+/// "cpu", "cuda" (cuda:0), "cuda:1". Throws Error for a device that is not there, usage where no device has the name.
+Device parse_device(const std::string& text);
+
+/// "cpu" and the GPUs there are, as parse_device() reads them.
+std::vector<std::string> device_names();
+
+/// Of the memory that Tenon holds on a GPU.
+DevicePool::Stats cuda_memory(Device device);
+/// What tensors hold on a device: the CPU's pool, or a GPU's.
+PoolStats tensor_memory(Device device);
+
+/// Whether the CUDA module has a kernel of this op. Asks for no GPU.
+bool has_cuda_kernel(const std::string& op);
+
+/// Ops that ran on the CPU for want of a kernel since the process began, and how often: by count, most first.
+struct HostRuns {
+  std::string op;
+  int64_t count = 0;
+};
+std::vector<HostRuns> cuda_host_runs();
+
+}  // namespace tenon

@@ -1,0 +1,100 @@
+// The command line with a GPU (the emulated one of tests/simt), with none, and with nothing that could drive one.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/journeys/tenon_process.h"
+
+namespace tenon::journeys {
+namespace {
+
+const std::string kEmulated = TENON_BINARY_DIR "/lib/tests/cuda_emulated.so";
+
+/// `tenon` on a machine with so many emulated GPUs; -1: without a driver.
+Outcome with_gpus(int devices, std::vector<std::string> words) {
+  std::vector<std::string> all = {"env", "TENON_CUDA_FILE=" + kEmulated,
+                                  "TENON_SIMT_DEVICES=" + std::to_string(devices), TENON_BINARY_DIR "/bin/tenon"};
+  all.insert(all.end(), words.begin(), words.end());
+  return run(all);
+}
+
+struct Cuda : testing::Test {
+  Folder folder;
+  std::string project = folder / "p.tenon";
+  void SetUp() override {
+    if (!std::filesystem::exists(kEmulated)) GTEST_SKIP() << "built without the emulated GPU";
+    ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0);
+  }
+  std::string digest_of(const std::string& run, const std::string& step) {
+    const Outcome o = with_gpus(1, {"digest", project, run, "--step", step});
+    EXPECT_EQ(o.status, 0) << o.err;
+    return o.out;
+  }
+};
+
+TEST_F(Cuda, DoctorSaysWhatIsThereAndWhatIsMissing) {
+  const std::string two = with_gpus(2, {"doctor"}).out;
+  for (const char* part : {"cuda:0", "cuda:1", "Emulated GPU, compute capability 9.0", "kernels of"})
+    EXPECT_NE(two.find(part), std::string::npos) << part << " is not in\n" << two;
+  const std::string none = with_gpus(0, {"doctor"}).out;
+  EXPECT_NE(none.find("the driver finds no GPU"), std::string::npos) << none;
+  const std::string undriven = with_gpus(-1, {"doctor"}).out;
+  EXPECT_NE(undriven.find("no NVIDIA driver was found"), std::string::npos) << undriven;
+  EXPECT_NE(undriven.find("Install the NVIDIA driver"), std::string::npos) << undriven;
+  const Outcome unbuilt = run({"env", "TENON_CUDA_FILE=/nowhere/cuda.so", TENON_BINARY_DIR "/bin/tenon", "doctor"});
+  EXPECT_NE(unbuilt.out.find("/nowhere/cuda.so, which TENON_CUDA_FILE names, is not there"), std::string::npos)
+      << unbuilt.out;
+  const Outcome foreign = run({"env", "TENON_CUDA_FILE=/bin/true", TENON_BINARY_DIR "/bin/tenon", "doctor"});
+  EXPECT_EQ(foreign.status, 0) << foreign.err;
+  EXPECT_NE(foreign.out.find("/bin/true"), std::string::npos) << foreign.out;
+}
+
+TEST_F(Cuda, ADeviceThatIsNotThereIsAnErrorThatSaysWhy) {
+  const Outcome undriven = with_gpus(-1, {"train", project, "--device", "cuda:0"});
+  EXPECT_EQ(undriven.status, 1);
+  EXPECT_NE(undriven.err.find("there is no CUDA device: no NVIDIA driver was found"), std::string::npos)
+      << undriven.err;
+  const Outcome third = with_gpus(2, {"train", project, "--device", "cuda:2"});
+  EXPECT_NE(third.err.find("this machine has 2 CUDA devices"), std::string::npos) << third.err;
+  const Outcome word = with_gpus(1, {"train", project, "--device", "gpu"});
+  EXPECT_EQ(word.status, 2);
+  EXPECT_NE(word.err.find("there is no device named gpu"), std::string::npos) << word.err;
+  EXPECT_TRUE(tenon({"runs", project, "--json"}).json().empty()) << "a run was begun";
+}
+
+TEST_F(Cuda, ARunKeepsItsDeviceAndGoesOnThere) {
+  const auto train = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"train", project});
+    const Outcome o = with_gpus(1, words);
+    EXPECT_EQ(o.status, 0) << o.err;
+  };
+  train({"--run", "whole", "--max-steps", "30", "--set", "checkpoint_every=10", "--device", "cuda"});
+  train({"--run", "twice", "--max-steps", "30", "--set", "checkpoint_every=10", "--device", "cuda"});
+  EXPECT_EQ(digest_of("whole", "30"), digest_of("twice", "30"));
+  EXPECT_EQ(digest_of("whole", "17"), digest_of("twice", "17")) << "steps that are done again";
+  train({"--run", "parts", "--max-steps", "10", "--set", "checkpoint_every=10", "--device", "cuda"});
+  train({"--resume", "parts", "--max-steps", "30"});
+  EXPECT_EQ(digest_of("parts", "30"), digest_of("whole", "30"));
+  EXPECT_EQ(with_gpus(1, {"recipe", project, "whole", "--json"}).out.find("\"cuda\"") == std::string::npos, false);
+
+  // Without the device: what was saved is there, what would have to be computed is not.
+  EXPECT_EQ(with_gpus(-1, {"eval", project, "whole"}).status, 0);
+  EXPECT_EQ(with_gpus(-1, {"digest", project, "whole", "--step", "30"}).out, digest_of("whole", "30"));
+  const Outcome between = with_gpus(-1, {"digest", project, "whole", "--step", "17"});
+  EXPECT_EQ(between.status, 1);
+  EXPECT_NE(between.err.find("no NVIDIA driver was found"), std::string::npos) << between.err;
+  const Outcome branch =
+      with_gpus(-1, {"train", project, "--from", "whole@20", "--run", "here", "--max-steps", "25", "--device", "cpu"});
+  EXPECT_EQ(branch.status, 0) << branch.err;
+}
+
+TEST_F(Cuda, AProfileShowsWhatWasComputedOnTheHost) {
+  ASSERT_EQ(with_gpus(1, {"train", project, "--run", "a", "--max-steps", "3", "--device", "cuda"}).status, 0);
+  const std::string trace = folder / "t.json";
+  const Outcome o = with_gpus(1, {"profile", project, "--run", "a", "--steps", "1", "-o", trace});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(slurp(trace).find("\"linear\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::journeys
