@@ -3,6 +3,8 @@
 #include <type_traits>
 
 #include "engine/cuda/gemm_tile.h"
+#include "engine/cuda/philox.h"
+#include "engine/op/scalar.h"
 
 // Note [Attention in tiles]
 // After Dao et al., "FlashAttention" (2022): a block holds 64 queries (or 64 keys, of the backward pass), walks over
@@ -61,28 +63,6 @@ struct AttentionSizes {
   }
 };
 
-/// Four words of Philox4x32-10, as core/random.h's Philox::at().
-struct AttentionDraws {
-  uint64_t seed, stream;
-  uint32_t v[4];
-  __device__ void draw(uint64_t counter) {
-    auto c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32),
-         c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32), k0 = static_cast<uint32_t>(seed),
-         k1 = static_cast<uint32_t>(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t p0 = uint64_t{0xD2511F53u} * c0, p1 = uint64_t{0xCD9E8D57u} * c2;
-      const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0, n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
-      c1 = static_cast<uint32_t>(p1);
-      c3 = static_cast<uint32_t>(p0);
-      c0 = n0;
-      c2 = n2;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    v[0] = c0, v[1] = c1, v[2] = c2, v[3] = c3;
-  }
-};
-
 /// A thread's place in a tile of queries and keys of problem b.
 struct AttentionPlace {
   int64_t b, from_query, from_key;
@@ -134,19 +114,20 @@ __device__ void attention_mask(const AttentionSizes& a, const AttentionPlace& at
 /// What each share is multiplied with: 0 or 1 / (1 - p).
 template <class T>
 __device__ void attention_keep(const AttentionSizes& a, const AttentionPlace& at, T (&z)[4][4]) {
-  AttentionDraws draws{static_cast<uint64_t>(a.key[0]), a.stream, {}};
+  const auto seed = static_cast<uint64_t>(a.key[0]);
   const uint64_t begin = static_cast<uint64_t>(a.key[a.key_stride]) + a.first,
                  below = static_cast<uint64_t>(a.p * 4294967296.0);
   const T scale = a.p < 1 ? static_cast<T>(1 / (1 - a.p)) : T(0);
+  PhiloxWords words{};
   uint64_t drawn = ~uint64_t{0};
 #pragma unroll
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const auto place = static_cast<uint64_t>((at.b * a.lq + at.query(i)) * a.lk + at.key(j));
-      if (place / 4 != drawn) draws.draw(begin + (drawn = place / 4));
+      if (place / 4 != drawn) words = philox(seed, a.stream, begin + (drawn = place / 4));
       const auto word = static_cast<unsigned>(place % 4);
-      const uint32_t w = word < 2 ? (word == 0 ? draws.v[0] : draws.v[1]) : (word == 2 ? draws.v[2] : draws.v[3]);
+      const uint32_t w = word < 2 ? (word == 0 ? words.v[0] : words.v[1]) : (word == 2 ? words.v[2] : words.v[3]);
       z[i][j] = w < below ? T(0) : scale;
     }
 }
@@ -262,11 +243,11 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attentio
         for (int j = 0; j < 4; ++j) largest = s[i][j] > largest ? s[i][j] : largest;
         largest = attention_row_max(largest);
         const bool nothing = largest == kOut;  // no key is seen yet
-        const T shrink = nothing ? T(1) : std::exp(top[i] - largest);
+        const T shrink = nothing ? T(1) : sc::exp(top[i] - largest);
         T sum = 0;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          s[i][j] = nothing ? T(0) : std::exp(s[i][j] - largest);
+          s[i][j] = nothing ? T(0) : sc::exp(s[i][j] - largest);
           sum += s[i][j];
           if (a.p > 0) s[i][j] *= z[i][j];
         }
@@ -337,7 +318,7 @@ __device__ void attention_scores_back(const AttentionGradient& g, const Attentio
     const bool nothing = !there || total == -std::numeric_limits<T>::infinity();
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const T p = nothing ? T(0) : std::exp(share[i][j] - total), keep = a.p > 0 ? z[i][j] : T(1);
+      const T p = nothing ? T(0) : sc::exp(share[i][j] - total), keep = a.p > 0 ? z[i][j] : T(1);
       grad[i][j] = nothing ? T(0) : p * (grad[i][j] * keep - delta) * scale;
       share[i][j] = nothing ? T(0) : p * keep;
     }

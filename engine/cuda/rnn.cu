@@ -1,6 +1,5 @@
-#include <cmath>
-
 #include "engine/cuda/gemm.h"
+#include "engine/op/scalar.h"
 
 // A layer of recurrent cells: of every step one product of the states with the weights, and one kernel for the cells of
 // all rows. A length that is not in 0 .. steps, which the CPU refuses, is read as the nearer of the two: the values are
@@ -47,11 +46,6 @@ struct RnnSizes {
   __device__ bool live(int64_t row, int64_t t) const { return !lengths || t < lengths[row * length_stride]; }
 };
 
-template <class T>
-__device__ T rnn_sigmoid(T x) {
-  return T(1) / (T(1) + std::exp(-x));
-}
-
 /// Of one step: what the inputs and the hidden state give to the gates, the states before and after.
 template <class T>
 struct RnnStep {
@@ -73,21 +67,21 @@ __global__ void rnn_cells(RnnStep<T> r) {
       const auto x = [&](int q) { return *r.x.at(row, q * h + j); };
       const auto g = [&](int q) { return *r.g.at(row, q * h + j); };
       if (r.s.cell == kLstm) {
-        k[0] = rnn_sigmoid(x(0) + g(0));
-        k[1] = rnn_sigmoid(x(1) + g(1));
-        k[2] = std::tanh(x(2) + g(2));
-        k[3] = rnn_sigmoid(x(3) + g(3));
+        k[0] = sc::sigmoid(x(0) + g(0));
+        k[1] = sc::sigmoid(x(1) + g(1));
+        k[2] = sc::tanh(x(2) + g(2));
+        k[3] = sc::sigmoid(x(3) + g(3));
         next = k[1] * cell + k[0] * k[2];
-        hidden = k[3] * std::tanh(next);
+        hidden = k[3] * sc::tanh(next);
       } else if (r.s.cell == kGru) {
-        k[0] = rnn_sigmoid(x(0) + g(0));
-        k[1] = rnn_sigmoid(x(1) + g(1));
+        k[0] = sc::sigmoid(x(0) + g(0));
+        k[1] = sc::sigmoid(x(1) + g(1));
         k[3] = g(2);
-        k[2] = std::tanh(x(2) + k[0] * k[3]);
+        k[2] = sc::tanh(x(2) + k[0] * k[3]);
         hidden = (T(1) - k[1]) * k[2] + k[1] * before;
       } else {
         const T sum = x(0) + g(0);
-        hidden = r.s.cell == kTanh ? std::tanh(sum) : sum > T(0) ? sum : T(0);
+        hidden = r.s.cell == kTanh ? sc::tanh(sum) : sum > T(0) ? sum : T(0);
       }
     }
     *r.after.at(row, j) = hidden;
@@ -189,7 +183,7 @@ __global__ void rnn_cells_back(RnnStepBack<T> r) {
       if (r.gy.data) d += *r.gy.at(row, j);
       const auto k = [&](int q) { return *r.kept.at(row, q * h + j); };
       if (r.s.cell == kLstm) {
-        const T i = k(0), f = k(1), u = k(2), o = k(3), t = std::tanh(r.c.at(row, j)[r.t * r.c.by_step]);
+        const T i = k(0), f = k(1), u = k(2), o = k(3), t = sc::tanh(r.c.at(row, j)[r.t * r.c.by_step]);
         dc += d * o * (T(1) - t * t);
         g[3] = d * t * o * (T(1) - o);
         g[0] = dc * u * i * (T(1) - i);
