@@ -20,6 +20,8 @@ struct GemmPlan {
   const void* bias = nullptr;  ///< [n]
   int64_t bias_stride = 0;
   bool add = false;  ///< to C
+  /// gemm_room() bytes, for calls with many products. Null: taken for this one, until the call ends.
+  void* room = nullptr;
 
   int64_t batches() const {
     int64_t count = 1;
@@ -31,6 +33,8 @@ struct GemmPlan {
   GemmPlan merged() const;
 };
 
+/// Bytes of the device that it is computed in.
+int64_t gemm_room(const GemmPlan& plan);
 /// Queues the product. Throws Unsupported before that where the type is none of the above.
 void gemm(const Args& c, const GemmPlan& plan);
 

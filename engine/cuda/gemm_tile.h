@@ -42,7 +42,8 @@ struct MatrixSource {
   using Sum = typename SumOf<T>::type;
   Carried<Side, Depth> own;
   const T* at;  ///< of the first element that is carried, at k = 0
-  int64_t k_stride, step, lines, end;
+  int64_t k_stride, step, end;
+  int lines;
   /// Lines from `first` of `count`; the inner axis ends at `k_end`.
   __device__ MatrixSource(const T* data, int64_t line_stride, int64_t inner_stride, int64_t first, int64_t count,
                           int64_t k_end)
@@ -50,15 +51,16 @@ struct MatrixSource {
         at(data + (first + own.line0) * line_stride + own.depth0 * inner_stride),
         k_stride(inner_stride),
         step(own.line_step * line_stride + own.depth_step * inner_stride),
-        lines(count - first),
-        end(k_end) {}
+        end(k_end),
+        lines(static_cast<int>(count - first < Side ? count - first : Side)) {}
   __device__ static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
   __device__ bool by_depth() const { return own.by_depth; }
   __device__ void fetch(int64_t k, Sum* held) const {
     const T* from = at + k * k_stride;
+    const int depth = static_cast<int>(end - k < Depth ? end - k : Depth);
 #pragma unroll
-    for (int i = 0; i < Carried<Side, Depth>::kEach; ++i)
-      held[i] = own.line(i) < lines && k + own.depth(i) < end ? widened(from[i * step]) : Sum(0);
+    for (int i = 0; i < Carried<Side, Depth>::kEach; ++i, from += step)
+      held[i] = own.line(i) < lines && own.depth(i) < depth ? value_of(*from) : Sum(0);
   }
 };
 
@@ -84,7 +86,7 @@ __device__ void multiply_tile(A& a, B& b, int64_t k_begin, int64_t k_end, Sum (&
     }
     __syncthreads();
     if (k + Depth < k_end) a.fetch(k + Depth, held_a), b.fetch(k + Depth, held_b);
-#pragma unroll
+#pragma unroll 4
     for (int d = 0; d < Depth; ++d) {
       Quad<Sum> p[kGroups], q[kGroups];
 #pragma unroll

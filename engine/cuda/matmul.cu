@@ -5,6 +5,7 @@ namespace tenon::cuda {
 namespace {
 
 constexpr int kLargeTile = 128, kLargeDepth = 8, kSmallTile = 64, kSmallDepth = 16;
+constexpr int64_t kEnoughTiles = 132;
 
 /// A plan as a kernel reads it.
 template <class T>
@@ -24,14 +25,14 @@ struct GemmCall {
   /// What ends a sum: the bias and what is there, and the one rounding.
   __device__ void finish(T* c, int64_t row, int64_t col, typename SumOf<T>::type sum) const {
     T* to = c + row * plan.c.row + col * plan.c.col;
-    if (plan.bias) sum += widened(static_cast<const T*>(plan.bias)[col * plan.bias_stride]);
-    if (plan.add) sum += widened(*to);
-    put(to, sum);
+    if (plan.bias) sum += value_of(static_cast<const T*>(plan.bias)[col * plan.bias_stride]);
+    if (plan.add) sum += value_of(*to);
+    *to = element_of<T>(sum);
   }
 };
 
 template <class T, int Side, int Depth>
-__global__ void __launch_bounds__(kTileThreads) gemm_tiles(GemmCall<T> g) {
+__global__ void __launch_bounds__(kTileThreads, 2) gemm_tiles(GemmCall<T> g) {
   using Sum = typename SumOf<T>::type;
   const GemmPlan& p = g.plan;
   const int64_t row0 = blockIdx.x / g.column_tiles * Side, col0 = blockIdx.x % g.column_tiles * Side;
@@ -72,15 +73,33 @@ __global__ void gemm_add_parts(GemmCall<T> g, int64_t slices) {
   }
 }
 
+/// How a merged plan is cut.
+struct GemmCut {
+  bool large;  ///< tiles, which do more with what they read and leave a part of the machine idle where they are few
+  int64_t rows, columns;  ///< of tiles
+  InnerSplit split;
+  explicit GemmCut(const GemmPlan& p)
+      : large(p.type != DType::f64 && p.m > kSmallTile && p.n > kSmallTile &&
+              ceil_div(p.m, kLargeTile) * ceil_div(p.n, kLargeTile) * p.batches() >= kEnoughTiles),
+        rows(ceil_div(p.m, large ? kLargeTile : kSmallTile)),
+        columns(ceil_div(p.n, large ? kLargeTile : kSmallTile)),
+        split(rows * columns * p.batches(), p.k, large ? kLargeDepth : kSmallDepth) {}
+  int64_t room(const GemmPlan& p) const {
+    const int64_t sum = p.type == DType::f64 ? 8 : 4;
+    return split.slices > 1 ? split.slices * p.batches() * p.m * p.n * sum : 0;
+  }
+};
+
 template <class T, int Side, int Depth>
-void gemm_by_tiles(const Args& c, const GemmPlan& p) {
-  const int64_t rows = ceil_div(p.m, Side), columns = ceil_div(p.n, Side), batches = p.batches();
-  const InnerSplit split(rows * columns * batches, p.k, Depth);
-  GemmCall<T> g{p, columns, batches, split.length, nullptr};
-  if (split.slices > 1) g.parts = c.scratch<typename SumOf<T>::type>(split.slices * batches * p.m * p.n);
-  const dim3 grid(static_cast<unsigned>(rows * columns), static_cast<unsigned>(split.slices), tile_layers(batches));
+void gemm_by_tiles(const Args& c, const GemmPlan& p, const GemmCut& cut) {
+  const int64_t batches = p.batches();
+  GemmCall<T> g{p, cut.columns, batches, cut.split.length, nullptr};
+  if (cut.split.slices > 1)
+    g.parts = static_cast<typename SumOf<T>::type*>(p.room ? p.room : c.scratch<double>(cut.room(p) / 8 + 1));
+  const dim3 grid(static_cast<unsigned>(cut.rows * cut.columns), static_cast<unsigned>(cut.split.slices),
+                  tile_layers(batches));
   launch(gemm_tiles<T, Side, Depth>, grid, kTileThreads, c, g);
-  if (g.parts) launch(gemm_add_parts<T>, blocks_for(batches * p.m * p.n, 256), 256, c, g, split.slices);
+  if (g.parts) launch(gemm_add_parts<T>, blocks_for(batches * p.m * p.n, 256), 256, c, g, cut.split.slices);
 }
 
 void drop_axis(GemmPlan& p, int axis) {
@@ -152,16 +171,20 @@ GemmPlan GemmPlan::merged() const {
   return p;
 }
 
+int64_t gemm_room(const GemmPlan& plan) {
+  const GemmPlan p = plan.merged();
+  return p.m == 0 || p.n == 0 || p.batches() == 0 ? 0 : GemmCut(p).room(p);
+}
+
 void gemm(const Args& c, const GemmPlan& plan) {
   const GemmPlan p = plan.merged();
-  if (p.m == 0 || p.n == 0 || p.batches() == 0) return;
   with_product_type(p.type, [&](auto one) {
     using T = decltype(one);
-    // Large tiles do more with what they read, and leave a part of the machine idle where they are few.
-    const int64_t large = ceil_div(p.m, kLargeTile) * ceil_div(p.n, kLargeTile) * p.batches();
+    if (p.m == 0 || p.n == 0 || p.batches() == 0) return;
+    const GemmCut cut(p);
     if constexpr (sizeof(T) < 8)
-      if (large >= 132 && p.m > kSmallTile && p.n > kSmallTile) return gemm_by_tiles<T, kLargeTile, kLargeDepth>(c, p);
-    gemm_by_tiles<T, kSmallTile, kSmallDepth>(c, p);
+      if (cut.large) return gemm_by_tiles<T, kLargeTile, kLargeDepth>(c, p, cut);
+    gemm_by_tiles<T, kSmallTile, kSmallDepth>(c, p, cut);
   });
 }
 
