@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace tenon {
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC11): four random words
@@ -13,7 +15,7 @@ struct Philox {
   struct Words {
     uint32_t v[4];
   };
-  Words at(uint64_t counter) const {
+  TENON_HD Words at(uint64_t counter) const {
     uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
     uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
     uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
@@ -30,11 +32,11 @@ struct Philox {
     return {{c0, c1, c2, c3}};
   }
   /// Word `i` of the stream.
-  uint32_t word(uint64_t i) const { return at(i / 4).v[i % 4]; }
+  TENON_HD uint32_t word(uint64_t i) const { return at(i / 4).v[i % 4]; }
   /// Uniform in [0, 1), 24 bits.
-  float uniform(uint64_t i) const { return static_cast<float>(word(i) >> 8) * 0x1p-24f; }
+  TENON_HD float uniform(uint64_t i) const { return static_cast<float>(word(i) >> 8) * 0x1p-24f; }
   /// Uniform in [0, 1), 53 bits; draws words 2i and 2i + 1.
-  double uniform_double(uint64_t i) const {
+  TENON_HD double uniform_double(uint64_t i) const {
     Words w = at(i / 2);
     int k = static_cast<int>(i % 2) * 2;
     return static_cast<double>((static_cast<uint64_t>(w.v[k]) << 32 | w.v[k + 1]) >> 11) * 0x1p-53;

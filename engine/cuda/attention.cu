@@ -2,8 +2,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/random.h"
 #include "engine/cuda/gemm_tile.h"
-#include "engine/cuda/philox.h"
 #include "engine/op/scalar.h"
 
 // Note [Attention in tiles]
@@ -118,14 +118,14 @@ __device__ void attention_keep(const AttentionSizes& a, const AttentionPlace& at
   const uint64_t begin = static_cast<uint64_t>(a.key[a.key_stride]) + a.first,
                  below = static_cast<uint64_t>(a.p * 4294967296.0);
   const T scale = a.p < 1 ? static_cast<T>(1 / (1 - a.p)) : T(0);
-  PhiloxWords words{};
+  Philox::Words words{};
   uint64_t drawn = ~uint64_t{0};
 #pragma unroll
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const auto place = static_cast<uint64_t>((at.b * a.lq + at.query(i)) * a.lk + at.key(j));
-      if (place / 4 != drawn) words = philox(seed, a.stream, begin + (drawn = place / 4));
+      if (place / 4 != drawn) words = Philox{seed, a.stream}.at(begin + (drawn = place / 4));
       const auto word = static_cast<unsigned>(place % 4);
       const uint32_t w = word < 2 ? (word == 0 ? words.v[0] : words.v[1]) : (word == 2 ? words.v[2] : words.v[3]);
       z[i][j] = w < below ? T(0) : scale;

@@ -33,8 +33,8 @@ struct ConvPass {
                  cols.first + int64_t{col} * cols.step);
   }
   __device__ void finish(int64_t pixel, int32_t channel, typename SumOf<T>::type sum) const {
-    if (bias) sum += value_of(bias[channel * bias_stride]);
-    static_cast<T*>(to.data)[pixel + channel * to.by_channel] = element_of<T>(sum);
+    if (bias) sum += element::number(bias[channel * bias_stride]);
+    static_cast<T*>(to.data)[pixel + channel * to.by_channel] = element::made<T>(sum);
   }
 };
 
@@ -78,7 +78,7 @@ struct PixelSource {
       }
       const int32_t y = row[i] + down, x = col[i] + across;
       const bool inside = image[i] && at < end && y >= 0 && y < pass.from.height && x >= 0 && x < pass.from.width;
-      held[i] = inside ? value_of(image[i][pass.from.at(0, channel, y, x)]) : Sum(0);
+      held[i] = inside ? element::number(image[i][pass.from.at(0, channel, y, x)]) : Sum(0);
     }
   }
 };
@@ -110,7 +110,7 @@ struct TapSource {
                       x = cols.tap_first + int64_t{tap % across_taps} * cols.tap_step;
         at = (y * pass.shape.kernel[1] + x) * channels + inner % channels;
       }
-      held[i] = inside ? value_of(group[at * pass.out_channels()]) : Sum(0);
+      held[i] = inside ? element::number(group[at * pass.out_channels()]) : Sum(0);
     }
   }
 };
@@ -205,7 +205,8 @@ __global__ void conv_each(ConvPass<T> p, bool channels_last) {
         const T* from = data + y * in.by_row + x * in.by_col;
         const T* w = weight + (int64_t{ky} * s.kernel[1] + kx) * in_channels * out_channels;
         for (int32_t c = 0; c < in_channels; ++c)
-          sum = multiply_add(value_of(from[c * in.by_channel]), value_of(w[int64_t{c} * out_channels]), sum);
+          sum = multiply_add(element::number(from[c * in.by_channel]), element::number(w[int64_t{c} * out_channels]),
+                             sum);
       }
     }
     p.finish(to.at(image, 0, row, col), channel, sum);

@@ -78,7 +78,7 @@ struct GradientSource {
         y = y * pass.shape.stride[0] + down[i], x = x * pass.shape.stride[1] + across[i];
         inside = inside && y >= 0 && y < pass.x.height && x >= 0 && x < pass.x.width;
       }
-      held[i] = inside ? value_of(line[i][(OfImage ? pass.x : pass.gy).at(pixel.image, 0, y, x)]) : Sum(0);
+      held[i] = inside ? element::number(line[i][(OfImage ? pass.x : pass.gy).at(pixel.image, 0, y, x)]) : Sum(0);
       pixel.move(own.depth_step, pass.gy);
     }
     pixel.move(kWeightDepth - kEach * own.depth_step, pass.gy);
@@ -131,8 +131,8 @@ __global__ void conv_weight_each(WeightPass<T> p, int64_t slices) {
     for (int64_t i = begin; i < end; ++i, pixel.move(1, p.gy)) {
       const int32_t row = pixel.row * p.shape.stride[0] + down, col = pixel.col * p.shape.stride[1] + across;
       if (row < 0 || row >= p.x.height || col < 0 || col >= p.x.width) continue;
-      sum = multiply_add(value_of(gy[p.gy.at(pixel.image, 0, pixel.row, pixel.col)]),
-                         value_of(x[p.x.at(pixel.image, 0, row, col)]), sum);
+      sum = multiply_add(element::number(gy[p.gy.at(pixel.image, 0, pixel.row, pixel.col)]),
+                         element::number(x[p.x.at(pixel.image, 0, row, col)]), sum);
     }
     p.parts[slice * p.weights() + channel * p.by_out + column * p.by_column] = sum;
   }
@@ -148,7 +148,7 @@ __global__ void conv_weight_finish(WeightPass<T> p, int64_t slices, ConvImage gw
     auto sum = *part;
     for (int64_t s = 1; s < slices; ++s) sum += part[s * p.weights()];
     const int64_t place = gw.at(0, column % p.in_channels(), tap / p.shape.kernel[1], tap % p.shape.kernel[1]);
-    static_cast<T*>(gw.data)[channel * by_out + place] = element_of<T>(sum);
+    static_cast<T*>(gw.data)[channel * by_out + place] = element::made<T>(sum);
   }
 }
 
@@ -165,7 +165,7 @@ __global__ void conv_bias_parts(ConvImage gy, int64_t pixels, int64_t slice, typ
     ConvPixel pixel;
     pixel.start(begin + row, gy);
     for (int64_t i = begin + row; i < end; i += 8, pixel.move(8, gy))
-      sum += value_of(static_cast<const T*>(gy.data)[gy.at(pixel.image, channel, pixel.row, pixel.col)]);
+      sum += element::number(static_cast<const T*>(gy.data)[gy.at(pixel.image, channel, pixel.row, pixel.col)]);
   }
   sums[threadIdx.x] = sum;
   __syncthreads();
@@ -182,7 +182,7 @@ __global__ void conv_bias_finish(const typename SumOf<T>::type* parts, int64_t s
   if (channel >= channels) return;
   auto sum = parts[channel];
   for (int64_t s = 1; s < slices; ++s) sum += parts[s * channels + channel];
-  gb[channel * stride] = element_of<T>(sum);
+  gb[channel * stride] = element::made<T>(sum);
 }
 
 template <class T>

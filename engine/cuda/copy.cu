@@ -76,8 +76,8 @@ struct ReadFloat {
   DType type;
   __device__ float operator()(const void* p, int64_t i) const {
     if (type == DType::f32) return static_cast<const float*>(p)[i];
-    if (type == DType::f16) return value_of(static_cast<const F16*>(p)[i]);
-    return value_of(static_cast<const Bf16*>(p)[i]);
+    if (type == DType::f16) return element::number(static_cast<const element::Half*>(p)[i]);
+    return element::number(static_cast<const element::Bfloat*>(p)[i]);
   }
 };
 struct ReadDouble {
@@ -97,7 +97,7 @@ __global__ void convert_elements(const void* from, Read read, To* to, Strided<2>
       [&](int64_t i, const auto& v) {
         int64_t at[2];
         p.find(i, at);
-        to[at[0]] = element_of<To>(v);
+        to[at[0]] = element::made<To>(v);
       });
 }
 
@@ -227,7 +227,7 @@ void copy_elements(const Args& c, const Operand& to, const Operand& from) {
   const Strided<2> p = strided_of<2>({to, from});
   if (p.numel == 0) return;
   if (to.dtype == from.dtype) return move_all(c, to, from, p);
-  with_element(to.type(), [&]<class To>(To) {
+  element::with_type(to.type(), [&]<class To>(To) {
     const auto run = [&](auto read) {
       launch(convert_elements<To, decltype(read)>, move_blocks(p.numel), kMoveThreads, c,
              static_cast<const void*>(from.data), read, to.at<To>(), p);

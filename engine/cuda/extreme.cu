@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(256) find_extremes(ExtremeTask task, int lanes
     Candidate<T> best{T(0), -1};
     for (; i < end; i += lanes) {
       const int64_t place = last ? task.parts[i * results + result] : i;
-      const T value = rows::load_as<T>(task.x, task.dtype, at[0] + place * task.step);
+      const T value = element::at<T>(task.x, task.dtype, at[0] + place * task.step);
       best = better_of<Max>(best, Candidate<T>{value, place});
     }
     best = best_of_group<Max>(best, lanes, values, places);

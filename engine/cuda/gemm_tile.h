@@ -60,7 +60,7 @@ struct MatrixSource {
     const int depth = static_cast<int>(end - k < Depth ? end - k : Depth);
 #pragma unroll
     for (int i = 0; i < Carried<Side, Depth>::kEach; ++i, from += step)
-      held[i] = own.line(i) < lines && own.depth(i) < depth ? value_of(*from) : Sum(0);
+      held[i] = own.line(i) < lines && own.depth(i) < depth ? element::number(*from) : Sum(0);
   }
 };
 

@@ -11,7 +11,7 @@ constexpr int kIndexThreads = 256;
 /// What a read out of range gives.
 uint64_t missing_bits(DType t) {
   uint64_t bits = 0;
-  if (is_floating(t)) put_element(&bits, t, 0, std::nan(""));
+  if (is_floating(t)) element::put(&bits, t, 0, std::nan(""));
   return bits;
 }
 

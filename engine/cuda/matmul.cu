@@ -25,9 +25,9 @@ struct GemmCall {
   /// What ends a sum: the bias and what is there, and the one rounding.
   __device__ void finish(T* c, int64_t row, int64_t col, typename SumOf<T>::type sum) const {
     T* to = c + row * plan.c.row + col * plan.c.col;
-    if (plan.bias) sum += value_of(static_cast<const T*>(plan.bias)[col * plan.bias_stride]);
-    if (plan.add) sum += value_of(*to);
-    *to = element_of<T>(sum);
+    if (plan.bias) sum += element::number(static_cast<const T*>(plan.bias)[col * plan.bias_stride]);
+    if (plan.add) sum += element::number(*to);
+    *to = element::made<T>(sum);
   }
 };
 

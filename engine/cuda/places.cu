@@ -159,8 +159,8 @@ __global__ void sum_places(const void* from, DType type, void* y, int64_t offset
     int64_t at[3];
     p.find(i, at);
     T sum = 0;
-    f.each(offset + at[1], [&](int64_t k) { sum += element_at<T>(from, type, k); });
-    put_element(y, type, at[0], sum);
+    f.each(offset + at[1], [&](int64_t k) { sum += element::at<T>(from, type, k); });
+    element::put(y, type, at[0], sum);
   }
 }
 

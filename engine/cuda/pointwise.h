@@ -1,6 +1,5 @@
 #pragma once
-#include "engine/cuda/kernel.h"
-#include "engine/op/element.h"
+#include "engine/cuda/strided.h"
 #include "engine/op/result_type.h"
 
 // Note [Formulas on the GPU]
@@ -11,125 +10,45 @@ namespace {
 
 enum class FormulaTypes { any, floating, compare, whole };
 
-/// A loop over a result of any layout: axes that lie together in every operand are one, the innermost first.
+/// What a loop reads and writes: the output first.
 template <int Operands>
 struct PointwisePlan {
-  int64_t count;
-  int32_t ndim;
-  bool narrow;                                   ///< count fits 32 bits
-  int64_t size[kDims], stride[kDims][Operands];  ///< strides in bytes
-  char* data[Operands];                          ///< the output first
+  Strided<Operands> loop;
+  void* data[Operands];
   DType dtype[Operands];
   double number[2];  ///< of parametric formulas
-
-  __device__ void offsets(int64_t i, int64_t* at) const {
-    if (ndim == 1) {
-      for (int k = 0; k < Operands; ++k) at[k] = i * stride[0][k];
-      return;
-    }
-    for (int k = 0; k < Operands; ++k) at[k] = 0;
-    if (narrow) {
-      auto rest = static_cast<uint32_t>(i);
-      for (int d = 0; d < ndim; ++d) {
-        const auto n = static_cast<uint32_t>(size[d]);
-        const uint32_t next = rest / n, index = rest - next * n;
-        rest = next;
-        for (int k = 0; k < Operands; ++k) at[k] += index * stride[d][k];
-      }
-      return;
-    }
-    for (int d = 0; d < ndim; ++d) {
-      const int64_t next = i / size[d], index = i - next * size[d];
-      i = next;
-      for (int k = 0; k < Operands; ++k) at[k] += index * stride[d][k];
-    }
-  }
 };
-
-inline int64_t stride_of_axis(const Operand& t, int axis, int ndim) {
-  const int own = axis - (ndim - t.ndim);
-  return own < 0 || t.size[own] == 1 ? 0 : t.stride[own] * static_cast<int64_t>(itemsize(t.type()));
-}
-
-template <int Operands>
-PointwisePlan<Operands> plan_of(const Operand (&t)[Operands]) {
-  PointwisePlan<Operands> p{};
-  const Operand& out = t[0];
-  p.count = out.numel();
-  p.narrow = p.count < int64_t{1} << 31;
-  for (int k = 0; k < Operands; ++k) {
-    p.data[k] = t[k].template at<char>();
-    p.dtype[k] = t[k].type();
-  }
-  int order[kDims], axes = 0;
-  for (int d = out.ndim - 1; d >= 0; --d)
-    if (out.size[d] != 1) order[axes++] = d;
-  const auto reach = [&](int d) { return out.stride[d] < 0 ? -out.stride[d] : out.stride[d]; };
-  for (int i = 1; i < axes; ++i)
-    for (int j = i; j > 0 && reach(order[j]) < reach(order[j - 1]); --j) {
-      const int swapped = order[j];
-      order[j] = order[j - 1];
-      order[j - 1] = swapped;
-    }
-  for (int i = 0; i < axes; ++i) {
-    int64_t s[Operands];
-    for (int k = 0; k < Operands; ++k) s[k] = stride_of_axis(t[k], order[i], out.ndim);
-    bool joins = p.ndim > 0;
-    for (int k = 0; joins && k < Operands; ++k) joins = s[k] == p.stride[p.ndim - 1][k] * p.size[p.ndim - 1];
-    if (joins) {
-      p.size[p.ndim - 1] *= out.size[order[i]];
-      continue;
-    }
-    p.size[p.ndim] = out.size[order[i]];
-    for (int k = 0; k < Operands; ++k) p.stride[p.ndim][k] = s[k];
-    ++p.ndim;
-  }
-  if (p.ndim == 0) {
-    p.ndim = 1;
-    p.size[0] = 1;
-  }
-  return p;
-}
-
-template <class T>
-__device__ T load_as(const char* p, DType t) {
-  return element::with_type(t, [p](auto type) { return static_cast<T>(element::load<decltype(type)>(p)); });
-}
-template <class T>
-__device__ void store_as(char* p, DType t, T v) {
-  element::with_type(t, [p, v](auto type) { element::store<decltype(type)>(p, v); });
-}
 
 template <class Formula, class T, class Out, int Inputs, bool Converts>
 __global__ void __launch_bounds__(256) pointwise_loop(const PointwisePlan<Inputs + 1> p) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step) {
+  for (int64_t i = first_of_thread(); i < p.loop.numel; i += threads_of_grid()) {
     int64_t at[Inputs + 1];
-    p.offsets(i, at);
+    p.loop.find(i, at);
     T v[Inputs];
     for (int k = 0; k < Inputs; ++k) {
-      const char* from = p.data[k + 1] + at[k + 1];
       if constexpr (Converts)
-        v[k] = load_as<T>(from, p.dtype[k + 1]);
+        v[k] = element::at<T>(p.data[k + 1], p.dtype[k + 1], at[k + 1]);
       else
-        v[k] = *reinterpret_cast<const T*>(from);
+        v[k] = static_cast<const T*>(p.data[k + 1])[at[k + 1]];
     }
     const Out y = Formula::template at<T>(v, p.number);
     if constexpr (Converts)
-      store_as<Out>(p.data[0] + at[0], p.dtype[0], y);
+      element::put(p.data[0], p.dtype[0], at[0], y);
     else
-      *reinterpret_cast<Out*>(p.data[0] + at[0]) = y;
+      static_cast<Out*>(p.data[0])[at[0]] = y;
   }
 }
 
 template <class Formula, class T, class Out, int Operands>
 void run_pointwise_as(const Args& c, const Operand (&t)[Operands], const double (&number)[2]) {
-  PointwisePlan<Operands> p = plan_of(t);
-  p.number[0] = number[0];
-  p.number[1] = number[1];
-  const unsigned blocks = blocks_for(p.count, 256, 132 * 16);
-  bool converts = t[0].type() != dtype_of<Out>::value;
-  for (int k = 1; k < Operands; ++k) converts |= t[k].type() != dtype_of<T>::value;
+  PointwisePlan<Operands> p{strided_of<Operands>(t), {}, {}, {number[0], number[1]}};
+  bool converts = false;
+  for (int k = 0; k < Operands; ++k) {
+    p.data[k] = t[k].data;
+    p.dtype[k] = t[k].type();
+    converts |= t[k].type() != (k == 0 ? dtype_of<Out>::value : dtype_of<T>::value);
+  }
+  const unsigned blocks = blocks_for(p.loop.numel, 256, 132 * 16);
   if constexpr (std::is_same_v<T, float>)
     if (!converts) return launch(pointwise_loop<Formula, T, Out, Operands - 1, false>, blocks, 256, c, p);
   launch(pointwise_loop<Formula, T, Out, Operands - 1, true>, blocks, 256, c, p);

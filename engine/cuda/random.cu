@@ -1,4 +1,4 @@
-#include "engine/cuda/philox.h"
+#include "core/random.h"
 #include "engine/cuda/strided.h"
 
 // Random ops that take a key: the numbers are those of the CPU bit for bit, drawn by an element's place in row-major
@@ -25,7 +25,7 @@ __device__ void each_drawn(const T* x, T* y, const DrawKey& from, const Strided<
   const auto seed = static_cast<uint64_t>(from.key[0]);
   const uint64_t counter = static_cast<uint64_t>(from.key[from.step]) + from.first;
   for (int64_t q = first_of_thread(); q * 4 < p.numel; q += threads_of_grid()) {
-    const PhiloxWords w = philox(seed, from.stream, counter + static_cast<uint64_t>(q));
+    const Philox::Words w = Philox{seed, from.stream}.at(counter + static_cast<uint64_t>(q));
     for (int k = 0; k < 4 && q * 4 + k < p.numel; ++k) {
       int64_t at[2];
       p.find(q * 4 + k, at);

@@ -67,7 +67,7 @@ struct ReadWhole {
   static ReadWhole again(const int64_t* parts) { return {parts, DType::i64}; }
   const void* x;
   DType dtype;
-  __device__ int64_t operator()(int64_t i) const { return rows::load_as<int64_t>(x, dtype, i); }
+  __device__ int64_t operator()(int64_t i) const { return element::at<int64_t>(x, dtype, i); }
 };
 template <class T>
 struct ReadSquare {
@@ -116,7 +116,7 @@ struct ReduceTask {
     }
     if constexpr (std::is_floating_point_v<T>)
       if (divide_by != T(1)) v /= divide_by;
-    rows::store_as(out, out_type, at, v);
+    element::put(out, out_type, at, v);
   }
 };
 

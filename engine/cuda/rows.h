@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/cuda/kernel.h"
+#include "engine/cuda/strided.h"
 
 // Note [Rows and columns]
 // Kernels that make one value of many, or of a row another row, give each result to a group of threads: a part of a
@@ -59,70 +59,6 @@ Walk<1 + sizeof...(More)> walk_of(const Operand& first, const More&... more) {
   Walk<1 + sizeof...(More)> w;
   for (int d = 0; d < first.ndim; ++d) w.add(first.size[d], {first.stride[d], more.stride[d]...});
   return w;
-}
-
-inline __device__ float float_of_half(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
-  if (exponent) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  const float subnormal = static_cast<float>(mantissa) * 0x1p-24f;
-  return sign ? -subnormal : subnormal;
-}
-
-/// Element i of an operand of dtype t. As a float: f32 and half precision; as an int64_t: integers and truth; as a
-/// double: all but half precision.
-template <class T>
-__device__ T load_as(const void* p, DType t, int64_t i) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (t == DType::f32) return static_cast<const float*>(p)[i];
-    const uint16_t bits = static_cast<const uint16_t*>(p)[i];
-    return t == DType::f16 ? float_of_half(bits) : std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-  } else {
-    if constexpr (std::is_same_v<T, double>) {
-      if (t == DType::f64) return static_cast<const double*>(p)[i];
-      if (t == DType::f32) return static_cast<double>(static_cast<const float*>(p)[i]);
-    }
-    switch (t) {
-      case DType::boolean:
-      case DType::u8:
-        return static_cast<T>(static_cast<const uint8_t*>(p)[i]);
-      case DType::i8:
-        return static_cast<T>(static_cast<const int8_t*>(p)[i]);
-      case DType::i16:
-        return static_cast<T>(static_cast<const int16_t*>(p)[i]);
-      case DType::i32:
-        return static_cast<T>(static_cast<const int32_t*>(p)[i]);
-      default:
-        return static_cast<T>(static_cast<const int64_t*>(p)[i]);
-    }
-  }
-}
-/// The inverse, for results of f32, f64 and integers.
-template <class T>
-__device__ void store_as(void* p, DType t, int64_t i, T v) {
-  switch (t) {
-    case DType::f32:
-      static_cast<float*>(p)[i] = static_cast<float>(v);
-      break;
-    case DType::f64:
-      static_cast<double*>(p)[i] = static_cast<double>(v);
-      break;
-    case DType::boolean:
-      static_cast<uint8_t*>(p)[i] = v != T(0);
-      break;
-    case DType::u8:
-    case DType::i8:
-      static_cast<uint8_t*>(p)[i] = static_cast<uint8_t>(static_cast<int64_t>(v));
-      break;
-    case DType::i16:
-      static_cast<int16_t*>(p)[i] = static_cast<int16_t>(v);
-      break;
-    case DType::i32:
-      static_cast<int32_t*>(p)[i] = static_cast<int32_t>(v);
-      break;
-    default:
-      static_cast<int64_t*>(p)[i] = static_cast<int64_t>(v);
-  }
 }
 
 /// to[at] = from[i], of elements of `width` bytes.
@@ -230,101 +166,21 @@ struct ColumnPlan {
   unsigned blocks() const { return blocks_for(tiles * pieces, 1); }
 };
 
-/// to[b] = from[a] for every place (a, b) of a walk.
-template <class T>
-static __global__ void copy_along(const T* from, T* to, Walk<2> walk) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < walk.count; i += step) {
-    int64_t at[2];
-    walk.at(i, at);
-    to[at[1]] = from[at[0]];
-  }
-}
-/// The same where neighbours in `from` are neighbours along another axis than in `to`: a block reads 32 times 32
-/// elements one way and writes them the other. In a tile the first axis is innermost in `from`, the second in `to`;
-/// `walk` has the others.
-struct Turned {
-  Walk<2> walk;
-  int64_t size[2], from[2], to[2];
-};
-inline constexpr int kTurned = 32;
-template <class T>
-static __global__ void __launch_bounds__(256) copy_turned(const T* from, T* to, Turned by) {
-  TENON_SHARED(T, tile, kTurned * (kTurned + 1));
-  const int x = static_cast<int>(threadIdx.x) % kTurned, y = static_cast<int>(threadIdx.x) / kTurned;
-  const int64_t wide = (by.size[0] + kTurned - 1) / kTurned, high = (by.size[1] + kTurned - 1) / kTurned;
-  for (int64_t b = blockIdx.x; b < wide * high * by.walk.count; b += gridDim.x) {
-    const int64_t first = b % wide * kTurned, second = b / wide % high * kTurned;
-    int64_t at[2];
-    by.walk.at(b / wide / high, at);
-    for (int k = y; k < kTurned; k += 8)
-      if (first + x < by.size[0] && second + k < by.size[1])
-        tile[k * (kTurned + 1) + x] = from[at[0] + (first + x) * by.from[0] + (second + k) * by.from[1]];
-    __syncthreads();
-    for (int k = y; k < kTurned; k += 8)
-      if (first + k < by.size[0] && second + x < by.size[1])
-        to[at[1] + (first + k) * by.to[0] + (second + x) * by.to[1]] = tile[x * (kTurned + 1) + k];
-    __syncthreads();
-  }
-}
-/// Whether a copy is worth turning in tiles, and how.
-inline bool turns(const Operand& from, const Operand& to, Turned& by) {
-  const auto inner = [](const Operand& o) {
-    int at = -1;
-    for (int d = 0; d < o.ndim; ++d)
-      if (o.size[d] > 1 && o.stride[d] == 1) at = d;
-    return at;
-  };
-  const int a = inner(from), b = inner(to);
-  if (a < 0 || b < 0 || a == b || from.size[a] < kTurned / 2 || from.size[b] < kTurned / 2) return false;
-  by = {{}, {from.size[a], from.size[b]}, {1, from.stride[b]}, {to.stride[a], 1}};
-  for (int d = 0; d < from.ndim; ++d)
-    if (d != a && d != b) by.walk.add(from.size[d], {from.stride[d], to.stride[d]});
-  return true;
-}
-/// Copies between an operand and memory in which its elements lie in order.
-template <class T>
-void copy_in_order(const Args& c, const Operand& x, T* dense, bool out_of_dense) {
-  Operand y = x;
-  int64_t step = 1;
-  for (int d = x.ndim - 1; d >= 0; --d) {
-    y.stride[d] = step;
-    step *= x.size[d];
-  }
-  y.data = dense;
-  const Operand &from = out_of_dense ? y : x, &to = out_of_dense ? x : y;
-  Turned turned;
-  if (turns(from, to, turned)) {
-    const int64_t tiles = ceil_div(turned.size[0], kTurned) * ceil_div(turned.size[1], kTurned) * turned.walk.count;
-    return launch(copy_turned<T>, blocks_for(tiles, 1), 256, c, from.at<const T>(), to.at<T>(), turned);
-  }
-  const Walk<2> walk = walk_of(from, to);
-  launch(copy_along<T>, blocks_for(walk.count, 256), 256, c, from.at<const T>(), to.at<T>(), walk);
-}
-
 /// The elements of an input in order: where they lie, or a copy. Null for one that is left out.
 template <class T>
 const T* dense(const Args& c, const Operand& x) {
-  if (!x.there()) return nullptr;
-  if (x.contiguous()) return x.at<const T>();
-  T* copy = c.scratch<T>(x.numel());
-  copy_in_order(c, x, copy, false);
-  return copy;
+  return x.there() ? dense_of(c, x, x.type()).template at<const T>() : nullptr;
 }
 /// Where a kernel writes the elements of an output in order; finish() brings them where they belong.
 template <class T>
 class Target {
  public:
-  Target(const Args& c, const Operand& out)
-      : out_(out), at_(out.contiguous() ? out.at<T>() : c.scratch<T>(out.numel())) {}
-  operator T*() const { return at_; }
-  void finish(const Args& c) const {
-    if (at_ != out_.data) copy_in_order(c, out_, at_, true);
-  }
+  Target(const Args& c, const Operand& out) : out_(out), at_(target_of(c, out, out.type())) {}
+  operator T*() const { return at_.at<T>(); }
+  void finish(const Args& c) const { cuda::finish(c, out_, at_); }
 
  private:
-  Operand out_;
-  T* at_;
+  Operand out_, at_;
 };
 
 }  // namespace tenon::cuda::rows

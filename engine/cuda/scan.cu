@@ -36,11 +36,11 @@ struct ScanSum {
   using State = Acc;
   static __device__ State none() { return 0; }
   static __device__ State alone(const ScanTask& t, const int64_t (&at)[4], int64_t) {
-    return rows::load_as<Acc>(t.x, t.x_type, at[0]);
+    return element::at<Acc>(t.x, t.x_type, at[0]);
   }
   static __device__ State join(State a, State b) { return a + b; }
   static __device__ void write(const ScanTask& t, const int64_t (&at)[4], State v, int64_t) {
-    rows::store_as(t.y, t.y_type, at[2], v);
+    element::put(t.y, t.y_type, at[2], v);
   }
 };
 template <class Acc>
@@ -77,7 +77,7 @@ struct ScanRecurrence {
   using State = ScanStep<Acc>;
   static __device__ State none() { return {1, 0}; }
   static __device__ State alone(const ScanTask& t, const int64_t (&at)[4], int64_t) {
-    return {rows::load_as<Acc>(t.x, t.x_type, at[0]), rows::load_as<Acc>(t.b, t.x_type, at[1])};
+    return {element::at<Acc>(t.x, t.x_type, at[0]), element::at<Acc>(t.b, t.x_type, at[1])};
   }
   static __device__ State join(State a, State b) {
     constexpr Acc kLargest = std::numeric_limits<Acc>::max();
@@ -87,7 +87,7 @@ struct ScanRecurrence {
     return {both, b.a * a.b + b.b};
   }
   static __device__ void write(const ScanTask& t, const int64_t (&at)[4], State v, int64_t) {
-    rows::store_as(t.y, t.y_type, at[2], v.b);
+    element::put(t.y, t.y_type, at[2], v.b);
   }
 };
 
@@ -111,7 +111,7 @@ struct ScanExtreme {
   using State = ScanBest<T>;
   static __device__ State none() { return {T(0), -1}; }
   static __device__ State alone(const ScanTask& t, const int64_t (&at)[4], int64_t i) {
-    return {rows::load_as<T>(t.x, t.x_type, at[0]), i};
+    return {element::at<T>(t.x, t.x_type, at[0]), i};
   }
   static __device__ State join(State a, State b) {
     if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;

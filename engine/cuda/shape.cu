@@ -22,8 +22,8 @@ __global__ void where_mixed(const bool* condition, const void* a, DType a_type, 
   for (int64_t i = first_of_thread(); i < p.numel; i += threads_of_grid()) {
     int64_t at[4];
     p.find(i, at);
-    const T v = condition[at[1]] ? element_at<T>(a, a_type, at[2]) : element_at<T>(b, b_type, at[3]);
-    put_element(y, y_type, at[0], v);
+    const T v = condition[at[1]] ? element::at<T>(a, a_type, at[2]) : element::at<T>(b, b_type, at[3]);
+    element::put(y, y_type, at[0], v);
   }
 }
 
@@ -174,7 +174,7 @@ void run_pad(Args& c) {
   const Operand x = c.in(0), y = c.out(0);
   const Padding p = padding_of(c, x, y);
   uint64_t bits = 0;
-  put_element(&bits, x.type(), 0, c.number("value"));
+  element::put(&bits, x.type(), 0, c.number("value"));
   with_width(y.type(), [&]<class T>(T) {
     launch(pad_elements<T>, blocks_for(p.outer_numel, kShapeThreads), kShapeThreads, c, x.at<const T>(), y.at<T>(),
            static_cast<T>(bits), p);

@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/half.h"
 #include "engine/cuda/kernel.h"
+#include "engine/op/element.h"
 
 // Elements that lie anywhere: how a kernel finds those of several operands at once, and how one dtype becomes another.
 namespace tenon::cuda {
@@ -93,44 +93,10 @@ Strided<K> strided_of(const Operand (&o)[K], Count count = Count::by_memory) {
   return p;
 }
 
-/// How half-precision elements lie in memory.
-struct F16 {
-  uint16_t bits;
-};
-struct Bf16 {
-  uint16_t bits;
-};
 struct alignas(16) Unit16 {
   uint64_t low, high;
 };
 
-/// Calls f with a value of the type in which memory holds elements of t.
-template <class F>
-void with_element(DType t, F&& f) {
-  switch (t) {
-    case DType::boolean:
-      return f(bool{});
-    case DType::u8:
-      return f(uint8_t{});
-    case DType::i8:
-      return f(int8_t{});
-    case DType::i16:
-      return f(int16_t{});
-    case DType::i32:
-      return f(int32_t{});
-    case DType::i64:
-      return f(int64_t{});
-    case DType::f16:
-      return f(F16{});
-    case DType::bf16:
-      return f(Bf16{});
-    case DType::f32:
-      return f(float{});
-    case DType::f64:
-      break;
-  }
-  f(double{});
-}
 /// Calls f with an unsigned integer as wide as an element: for kernels that only move values.
 template <class F>
 void with_width(DType t, F&& f) {
@@ -144,96 +110,6 @@ void with_width(DType t, F&& f) {
     default:
       return f(uint64_t{});
   }
-}
-
-/// The rules of engine/op/strided_loop.cpp: C++'s conversions; a number that an integer type does not hold becomes the
-/// smallest 32-bit (for i64: 64-bit) integer, of which narrow types keep the low bits.
-template <class To, class V>
-TENON_HD To element_of(V v) {
-  if constexpr (std::is_same_v<To, F16>) {
-    return {float_to_half(static_cast<float>(v))};
-  } else if constexpr (std::is_same_v<To, Bf16>) {
-    return {float_to_bfloat(static_cast<float>(v))};
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return v != V(0);
-  } else if constexpr (std::is_floating_point_v<V> && std::is_integral_v<To>) {
-    using Wide = std::conditional_t<sizeof(To) == 8, int64_t, int32_t>;
-    constexpr Wide least = std::numeric_limits<Wide>::min();
-    constexpr V low = static_cast<V>(least);
-    const bool held = v >= low && v < -low;
-    return static_cast<To>(held ? static_cast<Wide>(held ? v : V(0)) : least);
-  } else {
-    return static_cast<To>(v);
-  }
-}
-TENON_HD inline float value_of(F16 v) { return half_to_float(v.bits); }
-TENON_HD inline float value_of(Bf16 v) { return bfloat_to_float(v.bits); }
-template <class T>
-TENON_HD T value_of(T v) {
-  return v;
-}
-
-/// Element i at p, of a dtype that is known when the kernel runs, as a T.
-template <class T>
-TENON_HD T element_at(const void* p, DType t, int64_t i) {
-  switch (t) {
-    case DType::boolean:
-      return element_of<T>(static_cast<const bool*>(p)[i]);
-    case DType::u8:
-      return element_of<T>(static_cast<const uint8_t*>(p)[i]);
-    case DType::i8:
-      return element_of<T>(static_cast<const int8_t*>(p)[i]);
-    case DType::i16:
-      return element_of<T>(static_cast<const int16_t*>(p)[i]);
-    case DType::i32:
-      return element_of<T>(static_cast<const int32_t*>(p)[i]);
-    case DType::i64:
-      return element_of<T>(static_cast<const int64_t*>(p)[i]);
-    case DType::f16:
-      return element_of<T>(value_of(static_cast<const F16*>(p)[i]));
-    case DType::bf16:
-      return element_of<T>(value_of(static_cast<const Bf16*>(p)[i]));
-    case DType::f32:
-      return element_of<T>(static_cast<const float*>(p)[i]);
-    case DType::f64:
-      break;
-  }
-  return element_of<T>(static_cast<const double*>(p)[i]);
-}
-template <class V>
-TENON_HD void put_element(void* p, DType t, int64_t i, V v) {
-  switch (t) {
-    case DType::boolean:
-      static_cast<bool*>(p)[i] = element_of<bool>(v);
-      return;
-    case DType::u8:
-      static_cast<uint8_t*>(p)[i] = element_of<uint8_t>(v);
-      return;
-    case DType::i8:
-      static_cast<int8_t*>(p)[i] = element_of<int8_t>(v);
-      return;
-    case DType::i16:
-      static_cast<int16_t*>(p)[i] = element_of<int16_t>(v);
-      return;
-    case DType::i32:
-      static_cast<int32_t*>(p)[i] = element_of<int32_t>(v);
-      return;
-    case DType::i64:
-      static_cast<int64_t*>(p)[i] = element_of<int64_t>(v);
-      return;
-    case DType::f16:
-      static_cast<F16*>(p)[i] = element_of<F16>(v);
-      return;
-    case DType::bf16:
-      static_cast<Bf16*>(p)[i] = element_of<Bf16>(v);
-      return;
-    case DType::f32:
-      static_cast<float*>(p)[i] = element_of<float>(v);
-      return;
-    case DType::f64:
-      break;
-  }
-  static_cast<double*>(p)[i] = element_of<double>(v);
 }
 
 /// The first number of a thread in a loop over all, and how far apart its numbers are.
