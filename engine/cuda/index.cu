@@ -25,7 +25,7 @@ __global__ void read_rows(const T* x, RowNumbers rows, T* y, T missing, Strided<
     y[at[0]] = row == RowNumbers::kNowhere ? missing : row == RowNumbers::kBlank ? T(0) : x[at[1] + row];
   }
 }
-void read(const Args& c, const Operand& y, const Operand& x, const Operand& numbers, const RowNumbers& rows) {
+void read_by(const Args& c, const Operand& y, const Operand& x, const Operand& numbers, const RowNumbers& rows) {
   const Strided<3> p = strided_of<3>({y, x, numbers});
   with_width(y.type(), [&]<class T>(T) {
     launch(read_rows<T>, blocks_for(p.numel, kIndexThreads), kIndexThreads, c, x.at<const T>(), rows, y.at<T>(),
@@ -51,7 +51,7 @@ void run_embedding(Args& c) {
   RowNumbers rows = numbers_of(index, w.size[0], w.stride[0]);
   rows.from_end = false;
   if (c.flag("zero_padding")) rows.blank = c.whole("padding_idx");
-  read(c, y, x, numbers, rows);
+  read_by(c, y, x, numbers, rows);
 }
 
 void run_gather(Args& c) {
@@ -59,7 +59,7 @@ void run_gather(Args& c) {
   const Operand x = c.in(0), index = c.in(1), y = c.out(0);
   Operand seen = seen_as(y, x);
   for (int d = 0; d < y.ndim; ++d) seen.stride[d] = d == axis ? 0 : x.stride[d];
-  read(c, y, seen, index, numbers_of(index, x.size[axis], x.stride[axis]));
+  read_by(c, y, seen, index, numbers_of(index, x.size[axis], x.stride[axis]));
 }
 
 void run_index(Args& c) {
@@ -76,7 +76,7 @@ void run_index(Args& c) {
   for (int d = 0; d < first; ++d) seen.stride[d] = x.stride[d];
   for (int d = 0; d < index.ndim; ++d) numbers.stride[first + d] = index.stride[d];
   for (int d = first + count; d < x.ndim; ++d) seen.stride[d - count + index.ndim] = x.stride[d];
-  read(c, y, seen, numbers, rows);
+  read_by(c, y, seen, numbers, rows);
 }
 
 /// The plan is of y and of the index.
@@ -108,7 +108,8 @@ struct Bags {
   Divider width;
   int64_t y_step[2], winner_step[2];
 
-  /// Where a bag begins; one past the last ends with the numbers.
+  /// Where a bag begins; one past the last ends with the numbers. Offsets out of range, at which the CPU throws, are
+  /// brought inside.
   __device__ int64_t begin(int64_t bag) const {
     const int64_t at = bag < last_offset ? offsets[bag * offset_step] : count;
     return at < 0 ? 0 : at > count ? count : at;

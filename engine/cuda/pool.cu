@@ -156,13 +156,13 @@ void run_max_pool2d_gather(Args& c) {
 }
 
 /// Columns [n, c kh kw, windows], the last axis innermost.
-struct Columns {
+struct PoolColumns {
   PoolAxis v, h;
   Divider channels, kernel_x, kernel_y, windows_x, windows_y, width, height;
   int64_t column_step[3], image_step[4];
 };
-Columns columns_of(const Args& c, const Operand& columns, const Operand& image) {
-  Columns a;
+PoolColumns columns_of(const Args& c, const Operand& columns, const Operand& image) {
+  PoolColumns a;
   for (int i = 0; i < 2; ++i) {
     PoolAxis& p = i ? a.h : a.v;
     p = pool_axis(c, i, image, image);
@@ -181,19 +181,21 @@ Columns columns_of(const Args& c, const Operand& columns, const Operand& image) 
 }
 
 /// Takes the last coordinate off a number.
-__device__ int64_t last_of(int64_t& number, const Divider& size) {
+__device__ int64_t last_coordinate(int64_t& number, const Divider& size) {
   const int64_t q = size.of(number), index = number - q * size.by;
   number = q;
   return index;
 }
 
 template <class T>
-__global__ void columns_of_image(const T* x, T* y, int64_t n, Columns a) {
+__global__ void columns_of_image(const T* x, T* y, int64_t n, PoolColumns a) {
   for (int64_t t = first_of_thread(); t < n; t += threads_of_grid()) {
     int64_t rest = t;
-    const auto ox = static_cast<int>(last_of(rest, a.windows_x)), oy = static_cast<int>(last_of(rest, a.windows_y)),
-               kx = static_cast<int>(last_of(rest, a.kernel_x)), ky = static_cast<int>(last_of(rest, a.kernel_y));
-    const int64_t channel = last_of(rest, a.channels), row = (channel * a.v.kernel + ky) * a.h.kernel + kx;
+    const auto ox = static_cast<int>(last_coordinate(rest, a.windows_x)),
+               oy = static_cast<int>(last_coordinate(rest, a.windows_y)),
+               kx = static_cast<int>(last_coordinate(rest, a.kernel_x)),
+               ky = static_cast<int>(last_coordinate(rest, a.kernel_y));
+    const int64_t channel = last_coordinate(rest, a.channels), row = (channel * a.v.kernel + ky) * a.h.kernel + kx;
     const int iy = a.v.begin(oy) + ky * a.v.dilation, ix = a.h.begin(ox) + kx * a.h.dilation;
     const bool there = iy >= 0 && iy < a.v.in && ix >= 0 && ix < a.h.in;
     const int64_t from =
@@ -204,11 +206,12 @@ __global__ void columns_of_image(const T* x, T* y, int64_t n, Columns a) {
 }
 
 template <class T>
-__global__ void image_of_columns(const T* x, T* y, int64_t n, Columns a) {
+__global__ void image_of_columns(const T* x, T* y, int64_t n, PoolColumns a) {
   for (int64_t t = first_of_thread(); t < n; t += threads_of_grid()) {
     int64_t rest = t;
-    const auto ix = static_cast<int>(last_of(rest, a.width)), iy = static_cast<int>(last_of(rest, a.height));
-    const int64_t channel = last_of(rest, a.channels);
+    const auto ix = static_cast<int>(last_coordinate(rest, a.width)),
+               iy = static_cast<int>(last_coordinate(rest, a.height));
+    const int64_t channel = last_coordinate(rest, a.channels);
     const int64_t first = channel * a.v.kernel * a.h.kernel;
     const T* from = x + rest * a.column_step[0] + first * a.column_step[1];
     T sum = 0;

@@ -102,7 +102,7 @@ VolumePool volume_pool(const Args& c, const Operand& x, const Operand& y, bool b
 
 /// Calls f(z, y, x) for every tap of a window.
 template <class F>
-__device__ void each_tap(const VolumeSpan& d, const VolumeSpan& h, const VolumeSpan& w, const F& f) {
+__device__ void each_volume_tap(const VolumeSpan& d, const VolumeSpan& h, const VolumeSpan& w, const F& f) {
   for (int z = d.begin; z < d.end; z += d.step)
     for (int y = h.begin; y < h.end; y += h.step)
       for (int x = w.begin; x < w.end; x += w.step) f(z, y, x);
@@ -116,7 +116,8 @@ __global__ void means_of_windows(const T* x, T* y, VolumePool p) {
     const T share = p.share<T>(int64_t{d.counted} * h.counted * w.counted);
     const T* from = x + e.n * p.from[0] + e.c * p.from[1];
     T sum = 0;
-    each_tap(d, h, w, [&](int z, int i, int j) { sum += from[z * p.from[2] + i * p.from[3] + j * p.from[4]] * share; });
+    each_volume_tap(d, h, w,
+                    [&](int z, int i, int j) { sum += from[z * p.from[2] + i * p.from[3] + j * p.from[4]] * share; });
     y[e.to] = sum;
   }
 }
@@ -159,7 +160,7 @@ __global__ void maxima_of_windows(const T* x, T* y, int64_t* index, VolumePool p
     const T* from = x + e.n * p.from[0] + e.c * p.from[1];
     T best = 0;
     int64_t won = -1;
-    each_tap(p.span(0, e.at[0]), p.span(1, e.at[1]), p.span(2, e.at[2]), [&](int z, int i, int j) {
+    each_volume_tap(p.span(0, e.at[0]), p.span(1, e.at[1]), p.span(2, e.at[2]), [&](int z, int i, int j) {
       const T v = from[z * p.from[2] + i * p.from[3] + j * p.from[4]];
       if (won < 0 || v > best || (v != v && best == best)) {
         best = v;

@@ -125,7 +125,7 @@ ResampleAxis resample_axis(const Args& c) {
   return a;
 }
 template <class T>
-ResampleTaps<T> taps_of(const Args& c, const ResampleAxis& a) {
+ResampleTaps<T> resample_taps_of(const Args& c, const ResampleAxis& a) {
   const ResampleTaps<T> taps{c.scratch<int32_t>(a.out * 4), c.scratch<T>(a.out * 4),
                              a.mode == by_nearest  ? 1
                              : a.mode == by_linear ? 2
@@ -147,7 +147,7 @@ void run_resample(Args& c) {
   const auto axis = static_cast<int>(c.whole("axis"));
   with_compute_type(x.type(), [&]<class T>(T) {
     launch(resample_rows<T>, blocks_for(y.numel(), kResampleThreads), kResampleThreads, c, x.at<const T>(), y.at<T>(),
-           x.stride[axis], taps_of<T>(c, a), resample_plan(y, x, axis));
+           x.stride[axis], resample_taps_of<T>(c, a), resample_plan(y, x, axis));
   });
 }
 void run_resample_backward(Args& c) {
@@ -155,7 +155,7 @@ void run_resample_backward(Args& c) {
   const ResampleAxis a = resample_axis(c);
   const auto axis = static_cast<int>(c.whole("axis"));
   with_compute_type(x.type(), [&]<class T>(T) {
-    const ResampleTaps<T> taps = taps_of<T>(c, a);
+    const ResampleTaps<T> taps = resample_taps_of<T>(c, a);
     auto *begin = c.scratch<int32_t>(a.in), *end = c.scratch<int32_t>(a.in);
     launch(resample_readers<T>, blocks_for(a.in, kResampleThreads), kResampleThreads, c, a, taps, begin, end);
     launch(resample_gradient<T>, blocks_for(x.numel(), kResampleThreads), kResampleThreads, c, g.at<const T>(),

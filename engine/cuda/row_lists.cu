@@ -6,7 +6,7 @@ namespace {
 // A stable radix sort of (row, source) by eight bits at a time. A block has a piece of the elements, which it takes 256
 // at a time: where an element goes is where its digit begins for this block, and how many of that digit came before.
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits, kSortThreads = kDigits, kSortWarps = kSortThreads / 32;
-constexpr int kSortRounds = 8, kSortPiece = kSortThreads * kSortRounds;
+constexpr int kSortPiece = 8 * kSortThreads;
 
 /// The lanes of the warp that come with this digit; none for a lane without an element.
 __device__ uint32_t lanes_alike(uint32_t digit, bool there) {
@@ -29,8 +29,9 @@ __global__ void digit_counts(const uint32_t* row, int64_t n, int shift, uint32_t
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int w = 0; w < kSortWarps; ++w) held[w * kDigits + threadIdx.x] = 0;
   __syncthreads();
-  for (int r = 0; r < kSortRounds; ++r) {
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * kSortPiece + r * kSortThreads + threadIdx.x;
+  const int64_t piece = static_cast<int64_t>(blockIdx.x) * kSortPiece;
+  for (int64_t first = piece; first < n && first < piece + kSortPiece; first += kSortThreads) {
+    const int64_t i = first + threadIdx.x;
     const uint32_t digit = i < n ? row[i] >> shift & (kDigits - 1) : 0;
     const uint32_t alike = lanes_alike(digit, i < n);
     // Of each digit the warp's first lane counts for all.
@@ -44,47 +45,43 @@ __global__ void digit_counts(const uint32_t* row, int64_t n, int shift, uint32_t
   counts[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x] = sum;
 }
 
-/// What the threads before this one hold, added up; `total`: what all hold. Every thread of the block comes.
-__device__ uint32_t sum_before(uint32_t mine, uint32_t* sums, uint32_t& total) {
-  uint32_t v = mine;
-  for (int by = 1; by < kSortThreads; by *= 2) {
-    sums[threadIdx.x] = v;
-    __syncthreads();
-    if (threadIdx.x >= static_cast<unsigned>(by)) v += sums[threadIdx.x - static_cast<unsigned>(by)];
-    __syncthreads();
+/// What the warp's lanes hold up to this one, added up.
+__device__ uint32_t sum_to_lane(uint32_t v, unsigned lane) {
+  for (unsigned by = 1; by < 32; by *= 2) {
+    const uint32_t other = __shfl_up_sync(0xffffffffu, v, by);
+    if (lane >= by) v += other;
   }
-  sums[threadIdx.x] = v;
-  __syncthreads();
-  total = sums[kSortThreads - 1];
-  __syncthreads();
-  return v - mine;
+  return v;
 }
 
-/// Block d makes of its digit's counts where each piece begins among that digit's elements, and says how many they are.
+/// A warp makes of its digit's counts where each piece begins among that digit's elements, and says how many they are.
 __global__ void digit_begins(uint32_t* counts, int64_t pieces, uint32_t* totals) {
-  TENON_SHARED(uint32_t, sums, kSortThreads);
-  uint32_t* mine = counts + static_cast<int64_t>(blockIdx.x) * pieces;
-  uint32_t before = 0, total = 0;
-  for (int64_t first = 0; first < pieces; first += kSortThreads) {
-    const int64_t i = first + threadIdx.x;
-    const uint32_t at = sum_before(i < pieces ? mine[i] : 0, sums, total);
-    if (i < pieces) mine[i] = before + at;
-    before += total;
+  const unsigned digit = blockIdx.x * kSortWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
+  uint32_t* mine = counts + digit * pieces;
+  uint32_t before = 0;
+  for (int64_t first = 0; first < pieces; first += 32) {
+    const int64_t i = first + lane;
+    const uint32_t count = i < pieces ? mine[i] : 0, upto = sum_to_lane(count, lane);
+    if (i < pieces) mine[i] = before + upto - count;
+    before += __shfl_sync(0xffffffffu, upto, 31);
   }
-  if (threadIdx.x == 0) totals[blockIdx.x] = before;
+  if (lane == 0) totals[digit] = before;
 }
 
 /// `source` is null in the first pass: sources are their own numbers.
 __global__ void by_digit(const uint32_t* row, const uint32_t* source, int64_t n, int shift, const uint32_t* begins,
                          const uint32_t* totals, uint32_t* to_row, uint32_t* to_source) {
   TENON_SHARED(uint32_t, held, kSortWarps * kDigits);
-  TENON_SHARED(uint32_t, sums, kSortThreads);
+  TENON_SHARED(uint32_t, sums, kSortWarps);
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  uint32_t total = 0;
-  uint32_t begin =
-      sum_before(totals[threadIdx.x], sums, total) + begins[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x];
-  for (int r = 0; r < kSortRounds; ++r) {
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * kSortPiece + r * kSortThreads + threadIdx.x;
+  const uint32_t total = totals[threadIdx.x], upto = sum_to_lane(total, lane);
+  if (lane == 31) sums[warp] = upto;
+  __syncthreads();
+  uint32_t begin = upto - total + begins[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x];
+  for (unsigned w = 0; w < warp; ++w) begin += sums[w];
+  const int64_t piece = static_cast<int64_t>(blockIdx.x) * kSortPiece;
+  for (int64_t first = piece; first < n && first < piece + kSortPiece; first += kSortThreads) {
+    const int64_t i = first + threadIdx.x;
     for (int w = 0; w < kSortWarps; ++w) held[w * kDigits + threadIdx.x] = 0;
     __syncthreads();
     const uint32_t key = i < n ? row[i] : 0, digit = key >> shift & (kDigits - 1);
@@ -173,7 +170,7 @@ RowLists row_lists(const Args& c, uint32_t* row, int64_t count, int64_t rows) {
   const auto blocks = static_cast<unsigned>(pieces);
   for (int shift = 0; shift == 0 || rows >> shift > 0; shift += kDigitBits) {
     launch(digit_counts, blocks, kSortThreads, c, row, count, shift, counts);
-    launch(digit_begins, kDigits, kSortThreads, c, counts, pieces, totals);
+    launch(digit_begins, kDigits / kSortWarps, kSortThreads, c, counts, pieces, totals);
     launch(by_digit, blocks, kSortThreads, c, row, shift ? source : nullptr, count, shift, counts, totals, to_row,
            to_source);
     std::swap(row, to_row);

@@ -16,7 +16,7 @@ DType joined_in(DType t) {
 }
 
 /// Columns of sources and where they go, as a kernel walks them.
-struct Walk {
+struct ColumnWalk {
   RowNumbers rows;
   int64_t length;
   int64_t number_step, source_step;  ///< along the walk
@@ -25,7 +25,7 @@ struct Walk {
 
 /// `met` has a byte for every element of y where what y holds does not count: whether it was written.
 template <class T, Join How>
-__global__ void walk_columns(const T* source, T* y, uint8_t* met, Walk w) {
+__global__ void walk_columns(const T* source, T* y, uint8_t* met, ColumnWalk w) {
   for (int64_t t = first_of_thread(); t < w.columns.numel; t += threads_of_grid()) {
     int64_t at[3];
     w.columns.find(t, at);
@@ -41,7 +41,7 @@ __global__ void walk_columns(const T* source, T* y, uint8_t* met, Walk w) {
   }
 }
 
-void walk(const Args& c, const Walk& w, const Operand& source, const Operand& y, Join how, bool fresh) {
+void walk_all(const Args& c, const ColumnWalk& w, const Operand& source, const Operand& y, Join how, bool fresh) {
   uint8_t* met = nullptr;
   if (fresh && how != Join::last) {
     const Operand bytes = row_major(c, y, DType::u8);
@@ -102,11 +102,11 @@ void scatter_by(Args& c, Join how, bool fresh) {
     for (int d = 0; d < y.ndim; ++d) column.stride[d] = d == axis ? 0 : y.stride[d];
     if (walks(length, sources, y.numel())) {
       const Operand source = c.in(2).is(t) ? c.in(2) : dense_of(c, c.in(2), t);
-      Walk w{numbers, length, index.stride[axis], source.stride[axis], {}};
+      ColumnWalk w{numbers, length, index.stride[axis], source.stride[axis], {}};
       Operand of[3] = {column, index, source};
       for (Operand& o : of) o.size[axis] = 1;
       w.columns = strided_of<3>(of);
-      walk(c, w, source, y, how, fresh);
+      walk_all(c, w, source, y, how, fresh);
     } else {
       join_lists(c, lists_of(c, numbers, index, column, y.numel()), 1, 1, dense_of(c, c.in(2), t), y, how, fresh);
     }
@@ -155,9 +155,9 @@ void run_index_put(Args& c) {
         o.stride[1] = inner_step;
         return o;
       };
-      Walk w{ready, count, 1, inner, {}};
+      ColumnWalk w{ready, count, 1, inner, {}};
       w.columns = strided_of<3>({cols(y, rows * inner, 1), cols(row, 0, 0), cols(values, count * inner, 1)});
-      walk(c, w, values, y, how, false);
+      walk_all(c, w, values, y, how, false);
     } else {
       Operand flat = row, none = row;
       flat.ndim = none.ndim = 1;
