@@ -1,0 +1,86 @@
+// Products of sizes that the registry's samples do not reach: large tiles, split inner axes, phases of strided
+// convolutions, several tiles of attention.
+#include <gtest/gtest.h>
+
+#include "engine/ops/attention.h"
+#include "engine/ops/conv.h"
+#include "engine/ops/create.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/rnn.h"
+#include "engine/ops/view.h"
+#include "tests/cuda/against_cpu.h"
+
+namespace tenon {
+namespace {
+
+using emulated::expect_the_cpus;
+using emulated::Function;
+using emulated::scattered;
+
+TEST(CudaProducts, MatricesOfManyTilesAndLongInnerAxes) {
+  const std::vector<std::string> ops = {"matmul", "linear"};
+  const Function plain = [](const auto& in) { return matmul(in[0], in[1]); };
+  expect_the_cpus("large tiles", plain, {scattered({1420, 10}, 1), scattered({10, 1420}, 2)}, ops);
+  expect_the_cpus("large tiles of f16", plain,
+                  {scattered({1420, 6}, 1, DType::f16), scattered({6, 1450}, 2, DType::f16)}, ops);
+  expect_the_cpus("a split inner axis", plain, {scattered({5, 3000}, 1), scattered({3000, 7}, 2)}, ops);
+  expect_the_cpus(
+      "a batch by strides", [](const auto& in) { return matmul(transpose(in[0], 1, 2), in[1], true, false); },
+      {scattered({3, 70, 4, 9}, 1, DType::f64), scattered({3, 4, 70, 66}, 2, DType::f64)}, ops);
+  expect_the_cpus("one matrix for a batch", plain, {scattered({3, 70, 20}, 1), scattered({20, 66}, 2)}, ops);
+  expect_the_cpus(
+      "rows with a bias", [](const auto& in) { return linear(in[0], in[1], in[2]); },
+      {scattered({70, 600}, 1), scattered({66, 600}, 2), scattered({66}, 3)}, ops);
+}
+
+TEST(CudaProducts, Convolutions) {
+  const std::vector<std::string> ops = {"conv2d", "conv2d_input", "conv2d_weight", "matmul"};
+  const auto with = [](const Conv2dOptions& o) {
+    return [o](const std::vector<Tensor>& in) { return conv2d(in[0], in[1], in[2], o); };
+  };
+  const auto run = [&](const char* name, const Shape& x, const Shape& w, const Conv2dOptions& o, DType t = DType::f32) {
+    expect_the_cpus(name, with(o), {scattered(x, 1, t), scattered(w, 2, t), scattered({w[0]}, 3, t)}, ops);
+  };
+  run("split taps and pixels", {2, 60, 12, 11}, {70, 60, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1});
+  run("large tiles", {5, 3, 65, 65}, {80, 3, 1, 2}, {{1, 1}, {0, 0}, {1, 1}, 1});
+  run("phases", {1, 4, 13, 14}, {6, 2, 3, 3}, {{4, 6}, {3, 5}, {2, 4}, 2}, DType::f64);
+  run("a stride beyond the kernel", {2, 3, 16, 9}, {5, 3, 2, 2}, {{5, 4}, {1, 0}, {1, 1}, 1});
+  run("channels apart", {3, 24, 15, 14}, {24, 1, 3, 3}, {{2, 1}, {1, 1}, {1, 1}, 24});
+  run("one tap", {3, 40, 9, 9}, {70, 40, 1, 1}, {});
+  run("one tap that skips", {3, 40, 9, 9}, {70, 40, 1, 1}, {{2, 2}, {0, 0}, {1, 1}, 1}, DType::f16);
+}
+
+TEST(CudaProducts, Attention) {
+  const std::vector<std::string> ops = {"scaled_dot_product_attention", "attention_backward"};
+  const auto run = [&](const char* name, int64_t lq, int64_t lk, int64_t d, int64_t dv, bool causal, double p,
+                       DType t = DType::f32) {
+    const Function f = [=](const std::vector<Tensor>& in) {
+      const Tensor key = p > 0 ? random_key(3, 5, in[0].device()) : Tensor();
+      return scaled_dot_product_attention(in[0], in[1], in[2], {}, {p, causal, 0, {key, 7, 11}});
+    };
+    expect_the_cpus(name, f,
+                    {scattered({2, 2, lq, d}, 1, t), scattered({2, 2, lk, d}, 2, t), scattered({2, 2, lk, dv}, 3, t)},
+                    ops);
+  };
+  run("several tiles", 70, 130, 20, 33, false, 0);
+  run("causal", 130, 200, 70, 20, true, 0);
+  run("dropout", 66, 67, 8, 8, false, 0.3);
+  run("wide rows", 20, 30, 140, 150, true, 0, DType::f64);
+}
+
+TEST(CudaProducts, Recurrence) {
+  for (const auto cell : {kernels::Cell::lstm, kernels::Cell::gru, kernels::Cell::tanh}) {
+    const int64_t h = 130, width = kernels::gates_of(cell) * h;
+    const Function f = [&](const std::vector<Tensor>& in) {
+      return rnn_sequence(cell, true, in[0], in[1], {}, in[2], in[3], {}).y;
+    };
+    expect_the_cpus(
+        "steps", f,
+        {scattered({4, 9, width}, 1), scattered({9, h}, 2), mul(scattered({width, h}, 3), 0.1), scattered({width}, 4)},
+        {"rnn_sequence", "rnn_sequence_backward", "matmul"});
+  }
+}
+
+}  // namespace
+}  // namespace tenon
