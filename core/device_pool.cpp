@@ -31,8 +31,8 @@ bool DevicePool::BySize::operator()(const Block* a, const Block* b) const {
   return a->bytes != b->bytes ? a->bytes < b->bytes : a->data < b->data;
 }
 
-DevicePool::DevicePool(std::string device, std::unique_ptr<Source> source)
-    : device_(std::move(device)), source_(std::move(source)) {}
+DevicePool::DevicePool(std::string device, std::unique_ptr<Source> source, bool keeps)
+    : device_(std::move(device)), source_(std::move(source)), keeps_(keeps) {}
 
 DevicePool::~DevicePool() { trim(); }
 
@@ -50,7 +50,10 @@ DevicePool::Block* DevicePool::take_free(size_t bytes, uint16_t stream, bool sma
 }
 
 DevicePool::Block* DevicePool::take_segment(size_t bytes, uint16_t stream, bool small) {
-  const size_t segment = small ? kSmallSegment : bytes < kMiddleRequest ? kMiddleSegment : round_up(bytes, 2 * kMiB);
+  const size_t segment = !keeps_                  ? bytes
+                         : small                  ? kSmallSegment
+                         : bytes < kMiddleRequest ? kMiddleSegment
+                                                  : round_up(bytes, 2 * kMiB);
   for (const size_t size : {segment, segment, bytes}) {  // again after trimming, then no more than is needed
     if (void* data = source_->take(size)) {
       auto block = std::make_unique<Block>();
@@ -86,13 +89,13 @@ void DevicePool::split(Block* block, size_t bytes, bool small) {
 }
 
 void* DevicePool::take(size_t wanted, uint16_t stream, Category category) {
-  const size_t bytes = round_up(std::max<size_t>(wanted, 1), kUnit);
+  const size_t bytes = keeps_ ? round_up(std::max<size_t>(wanted, 1), kUnit) : std::max<size_t>(wanted, 1);
   const bool small = bytes < kSmallRequest;
   std::lock_guard lock(mutex_);
   Block* block = take_free(bytes, stream, small);
   if (!block) block = take_segment(bytes, stream, small);
   if (!block) refuse(wanted, category);
-  split(block, bytes, small);
+  if (keeps_) split(block, bytes, small);
   block->used = true;
   block->category = category;
   stats_.live_bytes += static_cast<int64_t>(block->bytes);
@@ -107,6 +110,7 @@ void DevicePool::give(void* data) {
   stats_.live_bytes -= static_cast<int64_t>(block->bytes);
   stats_.live_of[static_cast<size_t>(block->category)] -= static_cast<int64_t>(block->bytes);
   block->used = false;
+  if (!keeps_) return give_segment(block);
   Free& free = free_[{block->stream, block->small}];
   const auto join = [&](Block* first, Block* second) {  // the second becomes part of the first
     first->bytes += second->bytes;
@@ -126,6 +130,13 @@ void DevicePool::give(void* data) {
   free.insert(block);
 }
 
+void DevicePool::give_segment(Block* block) {
+  source_->give(block->data);
+  stats_.held_bytes -= static_cast<int64_t>(block->bytes);
+  --stats_.segments;
+  blocks_.erase(block->data);
+}
+
 void DevicePool::trim_locked() {
   for (auto& [key, free] : free_)
     for (auto it = free.begin(); it != free.end();) {
@@ -135,10 +146,7 @@ void DevicePool::trim_locked() {
         continue;
       }
       it = free.erase(it);
-      source_->give(block->data);
-      stats_.held_bytes -= static_cast<int64_t>(block->bytes);
-      --stats_.segments;
-      blocks_.erase(block->data);
+      give_segment(block);
     }
 }
 

@@ -20,6 +20,8 @@ namespace tenon {
 // free block that fits is taken, the lowest address of equals: what a program takes and gives decides where it lies.
 // A block is of the stream it was taken on: work of one stream is done in order, so that what it gives back may be
 // taken by it again at once. Another stream may read a block only while somebody holds it.
+// A pool that keeps nothing asks its source for every block and gives it back at once: a memory checker sees where each
+// one ends.
 
 /// Memory of one device. May be used by several threads.
 class DevicePool {
@@ -39,7 +41,7 @@ class DevicePool {
     std::array<int64_t, kCategories> live_of{};  ///< live_bytes by what they were taken for
   };
 
-  DevicePool(std::string device, std::unique_ptr<Source> source);
+  DevicePool(std::string device, std::unique_ptr<Source> source, bool keeps = true);
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
 
@@ -61,12 +63,14 @@ class DevicePool {
 
   Block* take_free(size_t bytes, uint16_t stream, bool small);
   Block* take_segment(size_t bytes, uint16_t stream, bool small);
+  void give_segment(Block* block);
   void split(Block* block, size_t bytes, bool small);
   void trim_locked();
   [[noreturn]] void refuse(size_t bytes, Category category) const;
 
   std::string device_;
   std::unique_ptr<Source> source_;
+  bool keeps_;
   mutable std::mutex mutex_;
   std::map<std::pair<uint16_t, bool>, Free> free_;  // by stream, and whether of the segments of small blocks
   std::map<void*, std::unique_ptr<Block>> blocks_;  // by address, used and free

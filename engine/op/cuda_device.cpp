@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 #include <set>
 
@@ -249,9 +250,11 @@ DeviceType register_cuda() {
   if (state.devices == 0) throw Error("there is no CUDA device: " + state.why, state.hint);
   CudaRuntime& r = runtime();
   r.module = cuda_module();
+  const char* asked = std::getenv("TENON_CUDA_NO_POOL");
+  const bool checked = asked && *asked;
   for (int i = 0; i < std::min(state.devices, kMaxCudaDevices); ++i)
     r.pools[static_cast<size_t>(i)] =
-        std::make_unique<DevicePool>(fmt::format("cuda:{}", i), std::make_unique<DriverMemory>(i));
+        std::make_unique<DevicePool>(fmt::format("cuda:{}", i), std::make_unique<DriverMemory>(i), !checked);
   const DeviceType type = register_backend(cuda_backend());
   int32_t count = 0;
   const cuda::KernelEntry* entries = r.module->kernels(&count);

@@ -10,7 +10,8 @@ namespace tenon {
 
 /// The type of device "cuda". The first call registers it: a backend over the CUDA module, and for every op the
 /// module's kernel or, where it has none for the operands, the CPU's behind copies (run_on_host()). Throws Error saying
-/// what is missing where there is no GPU.
+/// what is missing where there is no GPU. Under the environment's TENON_CUDA_NO_POOL=1 every block of memory is the
+/// driver's own, for compute-sanitizer and its like.
 DeviceType cuda_type();
 
 /// "cpu", "cuda" (cuda:0), "cuda:1". Throws Error for a device that is not there, usage where no device has the name.

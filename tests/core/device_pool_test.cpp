@@ -64,6 +64,21 @@ TEST(DevicePool, WhatIsGivenBackIsTakenAgain) {
   EXPECT_EQ(p.source->used, 2 * kMiB);
 }
 
+TEST(DevicePool, OneThatKeepsNothingGivesEachBlockBack) {
+  auto source = std::make_unique<CountedMemory>(size_t{1} << 30);
+  CountedMemory& driver = *source;
+  DevicePool pool("gpu:0", std::move(source), false);
+  void* a = pool.take(1000, 0, Category::other);
+  void* b = pool.take(0, 0, Category::other);
+  EXPECT_EQ(driver.used, 1001u);
+  EXPECT_EQ(driver.segments.size(), 2u);
+  pool.give(a);
+  EXPECT_EQ(driver.used, 1u);
+  pool.give(b);
+  EXPECT_EQ(driver.used, 0u);
+  EXPECT_EQ(pool.stats().live_bytes, 0);
+}
+
 TEST(DevicePool, StreamsDoNotTakeEachOthersBlocks) {
   PoolOf p(size_t{1} << 30);
   void* a = p.pool.take(4096, 0, Category::other);
