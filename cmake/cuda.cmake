@@ -43,6 +43,9 @@ target_compile_options(tenon_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-std
  -Werror cross-execution-space-call\
  -gencode arch=compute_80,code=[sm_80,sm_90,compute_80]\
  -Xcompiler -Wall,-Wextra,-ffp-contract=off,-fwrapv>")
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)  # a fifth of the size
+  target_compile_options(tenon_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
+endif()
 target_compile_definitions(tenon_cuda PRIVATE TENON_CUDA_BUILD="sm_80 sm_90")
 # What is missing in the module shows here and not where it is opened.
 target_link_options(tenon_cuda PRIVATE LINKER:-z,defs)

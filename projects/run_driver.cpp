@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/machine_memory.h"
 #include "core/parallel.h"
 #include "engine/data/dataset.h"
+#include "engine/op/cuda_device.h"
 #include "engine/train/open_data.h"
 #include "engine/train/teacher.h"
 #include "engine/train/tensor_edit.h"
@@ -65,12 +65,8 @@ EpochLength epoch_length_of(const TrainingSession& session) {
 /// Opens the data that a session will have, and looks whether a step of it fits the memory.
 std::shared_ptr<const data::Split> data_that_fits(const ModelSpec& model, const Recipe& recipe) {
   auto data = std::make_shared<const data::Split>(open_data(recipe));
-  check_memory_fits(model, recipe, data, memory_limit());
+  check_memory_fits(model, recipe, data, memory_limit_of(recipe.text("device")));
   return data;
-}
-
-bool on_the_host(const SessionOptions& where, const Recipe& recipe) {
-  return where.device == Device{} && recipe.text("device") == "cpu";
 }
 
 /// What a call sets of a recipe.
@@ -106,6 +102,7 @@ Recipe told(Recipe recipe, const TrainOptions& options) {
   const KeyValues set = settings(recipe, options);
   for (const auto& [key, text] : set) recipe.set(key, text);
   for (const auto& [key, text] : set) recipe.check_used(key);
+  recipe.set("device", full_device_name(recipe.text("device")));
   if (options.epochs >= 0) recipe.set("epochs", std::to_string(options.epochs));
   if (options.max_steps >= 0) recipe.set("max_steps", std::to_string(options.max_steps));
   return recipe;
@@ -134,7 +131,7 @@ void RunDriver::Impl::begin(const TrainOptions& options, const Together& togethe
     throw Error::usage("distill.features names layers of a teacher, and there is none", "Name one: distill.from=RUN");
   }
   SessionOptions where = options.session;
-  if (on_the_host(where, recipe) && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
+  if (where.device == Device{} && !where.replica && !where.data) where.data = data_that_fits(model, recipe);
   session = std::make_unique<TrainingSession>(model, recipe, where);
   begin_with(*session, std::move(weights));
   if (teacher) give_teacher(*session, std::move(*teacher));
@@ -162,7 +159,7 @@ void RunDriver::Impl::branch(const TrainOptions& options) {
     recipe.set_value("data.seed", before.integer("seed"));
   SessionOptions where = options.session;
   const ModelSpec& model = options.model ? *options.model : parent.model;
-  if (on_the_host(where, recipe) && !where.data) where.data = data_that_fits(model, recipe);
+  if (where.device == Device{} && !where.data) where.data = data_that_fits(model, recipe);
   std::optional<TeacherFile> teacher;
   if (learns_from_teacher(recipe) && recipe.text("distill.from") != before.text("distill.from")) {
     if (recipe.text("distill.sha256") == before.text("distill.sha256")) recipe.reset("distill.sha256");

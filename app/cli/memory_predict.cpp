@@ -5,8 +5,8 @@
 #include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "core/error.h"
-#include "core/machine_memory.h"
 #include "engine/data/dataset.h"
+#include "engine/op/cuda_device.h"
 #include "engine/train/open_data.h"
 #include "views/recipe/memory_needs.h"
 
@@ -65,7 +65,7 @@ int predict(const Args& args) {
   for (const auto& [key, text] : settings) recipe.set(key, text);
   for (const auto& [key, text] : settings) recipe.check_used(key);
   const double given = args.number("--limit-gb", 0, 0);
-  const int64_t limit = given > 0 ? static_cast<int64_t>(given * (1 << 30)) : memory_limit();
+  const int64_t limit = given > 0 ? static_cast<int64_t>(given * (1 << 30)) : memory_limit_of(recipe.text("device"));
   const ModelSpec model = project->model();
   const auto data = std::make_shared<const data::Split>(open_data(recipe));
   const Cancelled cancelled = [] { return interrupted(); };

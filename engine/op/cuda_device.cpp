@@ -12,6 +12,7 @@
 
 #include "core/backend.h"
 #include "core/cuda_module.h"
+#include "core/machine_memory.h"
 #include "core/pool.h"
 #include "engine/op/host_kernel.h"
 #include "engine/op/op.h"
@@ -237,7 +238,11 @@ void run_cuda_kernel(const Call& c) {
     call.take = take_scratch;
     call.scratch = &scratch;
     const cuda::Outcome outcome = kernel.entry->run(&call);
-    if (outcome == cuda::done) return;
+    if (outcome == cuda::done) {
+      // In a profile an op lasts as long as its kernels do: each is waited for, and nothing overlaps.
+      if (mode_word() & mode::profile) backend_of(c.stream.device).sync(c.stream);
+      return;
+    }
     if (outcome == cuda::out_of_memory && scratch.error) std::rethrow_exception(scratch.error);
     if (outcome != cuda::unsupported) cuda_failed(call.why, c.stream.device);
   }
@@ -277,6 +282,8 @@ DeviceType cuda_type() {
   return type;
 }
 
+std::string full_device_name(const std::string& name) { return name == "cuda" ? "cuda:0" : name; }
+
 Device parse_device(const std::string& text) {
   if (text == "cpu") return {};
   int index = 0;
@@ -299,6 +306,18 @@ std::vector<std::string> device_names() {
   std::vector<std::string> names = {"cpu"};
   for (int i = 0; i < std::min(cuda_state().devices, kMaxCudaDevices); ++i) names.push_back(fmt::format("cuda:{}", i));
   return names;
+}
+
+int64_t memory_limit_of(const std::string& device) {
+  const std::string name = full_device_name(device);
+  const std::vector<std::string> all = device_names();
+  const auto at = std::find(all.begin() + 1, all.end(), name);
+  if (at == all.end()) return memory_limit();
+  cuda::DeviceFacts facts;
+  cuda::Why why;
+  const auto index = static_cast<int32_t>(at - all.begin() - 1);
+  return cuda_module()->device(index, &facts, &why) == cuda::done ? static_cast<int64_t>(facts.total_bytes)
+                                                                  : memory_limit();
 }
 
 bool has_cuda_kernel(const std::string& op) {

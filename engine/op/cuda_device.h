@@ -14,6 +14,8 @@ namespace tenon {
 /// driver's own, for compute-sanitizer and its like.
 DeviceType cuda_type();
 
+/// "cuda" is "cuda:0"; other names are themselves.
+std::string full_device_name(const std::string& name);
 /// "cpu", "cuda" (cuda:0), "cuda:1". Throws Error for a device that is not there, usage where no device has the name.
 Device parse_device(const std::string& text);
 
@@ -24,6 +26,10 @@ std::vector<std::string> device_names();
 DevicePool::Stats cuda_memory(Device device);
 /// What tensors hold on a device: the CPU's pool, or a GPU's.
 PoolStats tensor_memory(Device device);
+
+/// What tensors may take where a run computes, by the name in its recipe: the memory of a GPU, or memory_limit(), also
+/// where the device is not there.
+int64_t memory_limit_of(const std::string& device);
 
 /// Whether the CUDA module has a kernel of this op. Asks for no GPU.
 bool has_cuda_kernel(const std::string& op);

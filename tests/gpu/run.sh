@@ -36,7 +36,7 @@ trained() {
       { tail -n 3 "$work/out.txt"; row FAILED "$name" "run $run"; return; }
   done
   tenon train "$p" --run c --device cuda --max-steps 20 --set checkpoint_every=20 "$@" >"$work/out.txt" 2>&1
-  tenon train "$p" --resume c --max-steps $step >"$work/out.txt" 2>&1
+  tenon train "$p" --resume c --set max_steps=$step >"$work/out.txt" 2>&1
   local a b c
   a=$(tenon digest "$p" a --step $step) b=$(tenon digest "$p" b --step $step) c=$(tenon digest "$p" c --step $step)
   local said

@@ -73,9 +73,9 @@ TEST_F(Cuda, ARunKeepsItsDeviceAndGoesOnThere) {
   EXPECT_EQ(digest_of("whole", "30"), digest_of("twice", "30"));
   EXPECT_EQ(digest_of("whole", "17"), digest_of("twice", "17")) << "steps that are done again";
   train({"--run", "parts", "--max-steps", "10", "--set", "checkpoint_every=10", "--device", "cuda"});
-  train({"--resume", "parts", "--max-steps", "30"});
+  train({"--resume", "parts", "--set", "max_steps=30"});
   EXPECT_EQ(digest_of("parts", "30"), digest_of("whole", "30"));
-  EXPECT_EQ(with_gpus(1, {"recipe", project, "whole", "--json"}).out.find("\"cuda\"") == std::string::npos, false);
+  EXPECT_NE(with_gpus(1, {"runs", project, "--json"}).out.find("\"cuda:0\""), std::string::npos) << "a run keeps its device";
 
   // Without the device: what was saved is there, what would have to be computed is not.
   EXPECT_EQ(with_gpus(-1, {"eval", project, "whole"}).status, 0);

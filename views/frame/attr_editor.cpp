@@ -159,8 +159,9 @@ QWidget* make_attr_editor(const AttrDef& def, const AttrValue& value, std::funct
     for (const std::string& c : def.offers ? def.offers() : def.choices)
       list->addItem(QString::fromStdString(c), QString::fromStdString(c));
     choose(list, QString::fromStdString(attr_text(value)));
-    QObject::connect(list, &QComboBox::currentIndexChanged, list,
-                     [list, set = std::move(set)](int i) { set(list->itemData(i).toString().toStdString()); });
+    QObject::connect(list, &QComboBox::currentIndexChanged, list, [list, set = std::move(set)](int i) {
+      if (i >= 0) set(list->itemData(i).toString().toStdString());
+    });
     list->setToolTip(tip_of(def));
     list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     new WheelScrolls(list);

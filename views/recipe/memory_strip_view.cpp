@@ -6,8 +6,8 @@
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
-#include "core/machine_memory.h"
 #include "engine/data/dataset.h"
+#include "engine/op/cuda_device.h"
 #include "engine/train/open_data.h"
 #include "views/frame/table_list.h"
 #include "views/shared/language.h"
@@ -129,7 +129,9 @@ void MemoryStrip::start() {
       [model = model_, recipe = recipe_, known = key == data_of_ ? data_ : nullptr](
           const Jobs::Report&, const std::atomic<bool>& cancelled) {
         const auto data = known ? known : outline_of(open_data(recipe), recipe);
-        return Forecast{memory_needs(model, recipe, data, memory_limit(), [&] { return cancelled.load(); }), data};
+        return Forecast{
+            memory_needs(model, recipe, data, memory_limit_of(recipe.text("device")), [&] { return cancelled.load(); }),
+            data};
       },
       [this, of = of_, key](const Forecast& f) {
         if (of != of_) return work();

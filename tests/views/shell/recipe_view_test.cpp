@@ -249,6 +249,7 @@ TEST_F(RecipeForm, one_of_a_unit_is_said_so_and_read_back) {
 std::vector<std::string> values_of(const AttrDef& def) {
   if (std::holds_alternative<bool>(def.fallback)) return {"false", "true"};
   if (!def.choices.empty()) return def.choices;
+  if (def.offers) return def.offers();
   const bool limited = def.min != def.max;
   if (const auto* n = std::get_if<int64_t>(&def.fallback)) {
     std::vector<std::string> all;
