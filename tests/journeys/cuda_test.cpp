@@ -75,7 +75,8 @@ TEST_F(Cuda, ARunKeepsItsDeviceAndGoesOnThere) {
   train({"--run", "parts", "--max-steps", "10", "--set", "checkpoint_every=10", "--device", "cuda"});
   train({"--resume", "parts", "--set", "max_steps=30"});
   EXPECT_EQ(digest_of("parts", "30"), digest_of("whole", "30"));
-  EXPECT_NE(with_gpus(1, {"runs", project, "--json"}).out.find("\"cuda:0\""), std::string::npos) << "a run keeps its device";
+  EXPECT_NE(with_gpus(1, {"runs", project, "--json"}).out.find("\"cuda:0\""), std::string::npos)
+      << "a run keeps its device";
 
   // Without the device: what was saved is there, what would have to be computed is not.
   EXPECT_EQ(with_gpus(-1, {"eval", project, "whole"}).status, 0);
