@@ -36,7 +36,7 @@ DevicePool::DevicePool(std::string device, std::unique_ptr<Source> source, bool 
 
 DevicePool::~DevicePool() { trim(); }
 
-DevicePool::Block* DevicePool::take_free(size_t bytes, uint16_t stream, bool small) {
+DevicePool::Block* DevicePool::take_free(size_t bytes, uint16_t stream, bool small, bool any) {
   Free& free = free_[{stream, small}];
   Block wanted;
   wanted.bytes = bytes;
@@ -44,7 +44,7 @@ DevicePool::Block* DevicePool::take_free(size_t bytes, uint16_t stream, bool sma
   if (it == free.end()) return nullptr;
   Block* block = *it;
   // A large block that is much too large stays whole for those who need it.
-  if (!small && bytes < kMiddleRequest && block->bytes > 2 * kMiddleSegment) return nullptr;
+  if (!any && !small && bytes < kMiddleRequest && block->bytes > 2 * kMiddleSegment) return nullptr;
   free.erase(it);
   return block;
 }
@@ -73,9 +73,9 @@ DevicePool::Block* DevicePool::take_segment(size_t bytes, uint16_t stream, bool 
 }
 
 // The rest of a block that is larger than it need be stays free, where it is worth having.
-void DevicePool::split(Block* block, size_t bytes, bool small) {
+void DevicePool::split(Block* block, size_t bytes) {
   const size_t rest = block->bytes - bytes;
-  if (rest < (small ? kUnit : kSmallRequest)) return;
+  if (rest < (block->small ? kUnit : kSmallRequest)) return;
   auto second = std::make_unique<Block>(*block);
   second->data = block->data + bytes;
   second->bytes = rest;
@@ -83,7 +83,7 @@ void DevicePool::split(Block* block, size_t bytes, bool small) {
   if (block->after) block->after->before = second.get();
   block->after = second.get();
   block->bytes = bytes;
-  free_[{block->stream, small}].insert(second.get());
+  free_[{block->stream, block->small}].insert(second.get());
   void* at = second->data;
   blocks_.emplace(at, std::move(second));
 }
@@ -94,8 +94,9 @@ void* DevicePool::take(size_t wanted, uint16_t stream, Category category) {
   std::lock_guard lock(mutex_);
   Block* block = take_free(bytes, stream, small);
   if (!block) block = take_segment(bytes, stream, small);
+  if (!block) block = take_free(bytes, stream, false, true);
   if (!block) refuse(wanted, category);
-  if (keeps_) split(block, bytes, small);
+  if (keeps_) split(block, bytes);
   block->used = true;
   block->category = category;
   stats_.live_bytes += static_cast<int64_t>(block->bytes);

@@ -61,10 +61,11 @@ class DevicePool {
   };
   using Free = std::set<Block*, BySize>;
 
-  Block* take_free(size_t bytes, uint16_t stream, bool small);
+  /// `any`: also one that is much larger than what is wanted.
+  Block* take_free(size_t bytes, uint16_t stream, bool small, bool any = false);
   Block* take_segment(size_t bytes, uint16_t stream, bool small);
   void give_segment(Block* block);
-  void split(Block* block, size_t bytes, bool small);
+  void split(Block* block, size_t bytes);
   void trim_locked();
   [[noreturn]] void refuse(size_t bytes, Category category) const;
 

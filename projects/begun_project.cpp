@@ -32,7 +32,7 @@ RunInfo create_begun(const std::string& path, const ModelSpec& model, const Reci
   NewFile file(path);
   RunInfo made;
   try {
-    TrainingSession session(model, recipe);
+    TrainingSession session(model, recipe, {.only_state = true});
     std::vector<GivenTensor> given;
     for (const auto& [name, t] : tensors)
       given.push_back({name, tenon::name(t.dtype()), {t.size().begin(), t.size().end()}, t, {}});

@@ -207,6 +207,9 @@ void RunDriver::Impl::go_on(const TrainOptions& options, const Together& togethe
     saved_step = last->step;
   }
   KeyValues set = settings(recipe, options);
+  std::erase_if(set, [&](const auto& s) {  // it is there already
+    return s.first == "device" && full_device_name(s.second) == full_device_name(recipe.text("device"));
+  });
   if (options.epochs >= 0) set.emplace_back("epochs", std::to_string(options.epochs));
   if (!set.empty()) {
     session->change(changed(recipe, set));

@@ -69,13 +69,6 @@ struct KernelEntry {
   Outcome (*run)(KernelCall* call);
 };
 
-/// A library that the module opens at run time.
-struct LibraryFacts {
-  const char* name;   ///< "cuBLAS"
-  int32_t version;    ///< as the library counts; 0 where it is missing
-  char missing[256];  ///< what the loader said; empty where it is there
-};
-
 struct DeviceFacts {
   char name[256];
   int32_t major, minor;  ///< compute capability
@@ -97,8 +90,6 @@ struct Module {
   const char* build;    ///< "sm_80 sm_90" or "an emulated GPU"
   void (*driver)(DriverFacts* facts);
   Outcome (*device)(int32_t device, DeviceFacts* facts, Why* why);
-  /// Whether a library that some kernels ask for is there: 0 for an index past the last.
-  int32_t (*library)(int32_t index, LibraryFacts* facts);
   const KernelEntry* (*kernels)(int32_t* count);
 
   /// Memory from the driver, which takes long: tenon::DevicePool keeps it.

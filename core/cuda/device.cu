@@ -19,23 +19,17 @@ Outcome ended(cudaError_t error, const char* doing, Why* why) {
   return error == cudaErrorMemoryAllocation ? out_of_memory : failed;
 }
 
-/// The calling thread's device, for a scope: threads of Tenon are not bound to one.
+/// Makes a device the calling thread's, and leaves it so: going back to one that is not used would take memory there.
 class OnDevice {
  public:
   explicit OnDevice(int32_t device) {
-    cudaGetDevice(&saved_);
-    error_ = saved_ == device ? cudaSuccess : cudaSetDevice(device);
-    changed_ = saved_ != device;
+    int now = 0;
+    error_ = cudaGetDevice(&now);
+    if (error_ || now != device) error_ = cudaSetDevice(device);
   }
-  ~OnDevice() {
-    if (changed_) cudaSetDevice(saved_);
-  }
-  OnDevice(const OnDevice&) = delete;
   cudaError_t error() const { return error_; }
 
  private:
-  int saved_ = 0;
-  bool changed_ = false;
   cudaError_t error_ = cudaSuccess;
 };
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/cuda/device.h"
-#include "core/cuda/libraries.h"
 #include "core/version.h"
 #include "engine/cuda/kernel.h"
 
@@ -38,9 +37,10 @@ Outcome run_kernel(KernelCall* call) {
   try {
     const KernelOf* k = kernel_of(call->op);
     int current = 0;
-    cudaGetDevice(&current);
-    if (current != call->device) cudaSetDevice(call->device);
-    if (k) {
+    const cudaError_t error = cudaGetDevice(&current);
+    if ((error || current != call->device) && cudaSetDevice(call->device) != cudaSuccess) {
+      text = "the device cannot be used";
+    } else if (k) {
       Args args(*call);
       k->run(args);
       return done;
@@ -89,8 +89,7 @@ void Args::check() const {
 
 extern "C" __attribute__((visibility("default"))) const tenon::cuda::Module* tenon_cuda_module() {
   using namespace tenon::cuda;
-  static const Module module = {kAbi,          TENON_VERSION, kBuild,      driver_facts, device_facts,
-                                library_facts, kernels,       device_take, device_give,  device_stream,
-                                device_copy,   device_fill,   device_sync};
+  static const Module module = {kAbi,        TENON_VERSION, kBuild,        driver_facts, device_facts, kernels,
+                                device_take, device_give,   device_stream, device_copy,  device_fill,  device_sync};
   return &module;
 }

@@ -92,6 +92,7 @@ template <bool Max, class T>
 void extremes_as(const Args& c, ExtremeTask task) {
   const int64_t results = task.kept.count;
   if (results == 0) return;
+  c.want(task.n > 0);
   // Where results lie side by side in memory and the axis does not, a thread goes down each of them.
   const bool columns = task.kept.axes > 0 && std::abs(task.kept.stride[0][task.kept.axes - 1]) < std::abs(task.step);
   const int64_t fill = ceil_div(columns ? 1 << 16 : 1024, results), most = ceil_div(task.n, columns ? 64 : 4096);

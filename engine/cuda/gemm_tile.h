@@ -6,7 +6,7 @@
 // and columns 4 x .. 4 x + 3 of every 64 by 64 of it. `Depth` of the inner axis at a time lie in shared memory, by
 // depth and then by line (a row of A, a column of B), in quads that are read at once; the next ones are on their way
 // into registers meanwhile. Where elements come from is the business of a source: of a matrix by strides
-// (MatrixSource), of an image (conv_gather.h). It has
+// (MatrixSource), of an image (conv.cu). It has
 //   bool by_depth() const;                              // neighbouring threads read along the inner axis
 //   void fetch(int64_t k, Sum* held);                   // what this thread carries of the inner axis from k on
 // and gives zeros outside.

@@ -93,8 +93,15 @@ Backend cuda_backend() {
   b.copy = [](void* to, Device to_device, const void* from, Device from_device, size_t bytes, Stream s) {
     const auto number = [](Device d) { return d.type == DeviceType::cpu ? -1 : int32_t{d.index}; };
     cuda::Why why;
+    // Streams of two GPUs know nothing of each other: what is copied is complete before, and may go after.
+    const bool two = to_device.type == from_device.type && to_device.index != from_device.index;
+    const auto wait = [&](Device d) {
+      check(runtime().module->sync(d.index, cuda_stream({d, s.index}), &why), why, d);
+    };
+    if (two) wait(from_device);
     check(runtime().module->copy(to, number(to_device), from, number(from_device), bytes, cuda_stream(s), &why), why,
           s.device);
+    if (two) wait(to_device);
   };
   b.fill = [](void* to, const void* value, size_t item, int64_t count, Stream s) {
     cuda::Why why;
@@ -299,6 +306,12 @@ Device parse_device(const std::string& text) {
     throw Error(
         fmt::format("there is no device {}: this machine has {} CUDA device{}", text, devices, devices == 1 ? "" : "s"),
         fmt::format("Use one of cuda:0 to cuda:{}.", devices - 1));
+  cuda::DeviceFacts facts;
+  cuda::Why why;
+  check(runtime().module->device(index, &facts, &why), why, {type, static_cast<uint8_t>(index)});
+  if (facts.major < 8)
+    throw Error(fmt::format("cuda:{} ({}) is of compute capability {}.{}", index, facts.name, facts.major, facts.minor),
+                "Tenon's kernels are for 8.0 and above; use --device cpu.");
   return {type, static_cast<uint8_t>(index)};
 }
 
@@ -310,6 +323,7 @@ std::vector<std::string> device_names() {
 
 int64_t memory_limit_of(const std::string& device) {
   const std::string name = full_device_name(device);
+  if (name == "cpu") return memory_limit();  // and no driver is asked
   const std::vector<std::string> all = device_names();
   const auto at = std::find(all.begin() + 1, all.end(), name);
   if (at == all.end()) return memory_limit();

@@ -49,7 +49,8 @@ class HostCall {
     t.layout().extent(lo, hi);
     const auto item = static_cast<int64_t>(itemsize(t.dtype()));
     Crossing& c = crossings_[t.storage()];
-    const int64_t begin = lo * item, end = (hi + 1) * item;
+    // From where elements of every type may begin: two operands of one storage can differ in theirs.
+    const int64_t begin = lo * item / 8 * 8, end = (hi + 1) * item;
     // A part that one operand writes and another does not cover has to be brought too.
     const bool grows = c.there && (begin < c.begin || end > c.end);
     c.begin = c.there ? std::min(c.begin, begin) : begin;

@@ -54,7 +54,10 @@ void check_memory(const ModelSpec& spec, int64_t batch) {
 Device TrainingSession::Impl::device_for(const Recipe& r, const SessionOptions& o) {
   const std::string& name = r.text("device");
   if (!(o.device == Device{}) || name == "cpu") return o.device;
-  if (o.only_state && cuda_state().devices == 0) return {};
+  if (o.only_state) {
+    const std::vector<std::string> here = device_names();
+    if (std::find(here.begin(), here.end(), full_device_name(name)) == here.end()) return {};
+  }
   return parse_device(name);
 }
 
@@ -329,7 +332,8 @@ void TrainingSession::Impl::average_weights(const StepResult& r) {
 StepResult TrainingSession::Impl::step() {
   if (stands_in())
     throw Error(
-        fmt::format("the run was trained on {}, which is not here: {}", recipe.text("device"), cuda_state().why),
+        fmt::format("the run was trained on {}, which is not here{}{}", recipe.text("device"),
+                    cuda_state().why.empty() ? "" : ": ", cuda_state().why),
         "Its steps cannot be done again on the CPU with the same bits. A branch can: tenon train PROJECT --from "
         "RUN@STEP --device cpu; RUN@STEP must be one of its checkpoints.");
   std::vector<TensorEdit> due;

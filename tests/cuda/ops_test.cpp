@@ -14,6 +14,7 @@
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
 #include "tests/cuda/emulated.h"
+#include "tests/engine/sample_run.h"
 
 namespace tenon {
 namespace {
@@ -28,39 +29,6 @@ const OpDef& op_named(const std::string& name) {
   for (const OpDef& op : all_ops())
     if (name == op.info.name) return op;
   throw Error("no op " + name);
-}
-
-struct Results {
-  std::vector<Tensor> out, gradients, inputs;  ///< inputs after the call: some ops write them
-};
-/// Another number for each element: of a constant one some gradients are nothing but rounding.
-Tensor given_gradient(const Tensor& like) {
-  Tensor t = empty(like.size(), DType::f64);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = std::sin(1.7 * static_cast<double>(i) + 0.4);
-  return to_device(cast(t, like.dtype()), like.device());
-}
-
-Results results_of(const OpDef& op, const Sample& s, Device d) {
-  Results r;
-  std::vector<Tensor> in, leaves, roots, given;
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
-    Tensor t = s.inputs[i].defined() ? to_device(clone(s.inputs[i]), d) : Tensor();
-    if (t.defined() && s.differentiable[i] && op.backward && is_floating(t.dtype())) {
-      set_requires_grad(t);
-      leaves.push_back(t);
-    }
-    in.push_back(t);
-  }
-  r.out.resize(static_cast<size_t>(op.info.outputs));
-  dispatch(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), r.out.data());
-  for (const Tensor& o : r.out)
-    if (o.requires_grad()) {
-      roots.push_back(o);
-      given.push_back(given_gradient(o));
-    }
-  if (!leaves.empty() && !roots.empty()) r.gradients = grad(roots, leaves, given, {}, true);
-  for (const Tensor& t : in) r.inputs.push_back(t.defined() ? detach(t) : t);
-  return r;
 }
 
 /// The values of a tensor, on the host, contiguous.
@@ -125,13 +93,13 @@ TEST_P(CudaOp, HasTheValuesOfTheCpu) {
   op.samples(samples);
   for (const Sample& s : samples.all()) {
     SCOPED_TRACE(s.name);
-    const Results here = results_of(op, s, {});
+    const SampleRun here = run_sample(op, s, {});
     const double read = largest_of(s.inputs);
-    Results first;
+    SampleRun first;
     for (int order = 0; order < 3; ++order) {
       if (!emulated::set_order(order, 7) && order > 0) break;
       const auto before = cuda_host_runs();
-      const Results there = results_of(op, s, gpu);
+      const SampleRun there = run_sample(op, s, gpu);
       if (order == 0)
         for (const HostRuns& run : cuda_host_runs()) {
           int64_t had = 0;

@@ -21,6 +21,7 @@
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "tests/engine/op_samples.h"
+#include "tests/engine/sample_run.h"
 #include "tests/messages.h"
 #include "tests/poisoned_device.h"
 
@@ -116,39 +117,11 @@ TEST(Device, WhatIsComputedOnTheHostCrosses) {
   expect_same_bits(nonzero(x), nonzero(h), "nonzero");
 }
 
-struct Ran {
-  std::vector<Tensor> out, gradients;
-};
-Ran run_sample(const OpDef& op, const Sample& s, Device d, bool composite) {
-  Ran r;
-  std::vector<Tensor> in, leaves, roots, given;
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
-    Tensor t = s.inputs[i].defined() ? to_device(clone(s.inputs[i]), d) : Tensor();
-    if (t.defined() && s.differentiable[i] && op.backward && is_floating(t.dtype())) {
-      set_requires_grad(t);
-      leaves.push_back(t);
-    }
-    in.push_back(t);
-  }
-  r.out.resize(static_cast<size_t>(op.info.outputs));
-  dispatch(op, s.attrs.get(), in.data(), static_cast<int>(in.size()), r.out.data());
-  for (const Tensor& o : r.out)
-    if (o.requires_grad()) {
-      roots.push_back(o);
-      given.push_back(full_like(detach(o), 0.75));
-    }
-  if (leaves.empty() || roots.empty()) return r;
-  BackwardOptions options;
-  options.create_graph = composite;
-  r.gradients = grad(roots, leaves, given, options, true);
-  return r;
-}
-
 TEST(Device, EveryOpAndItsGradientHaveTheBitsOfTheCpu) {
   int compared = 0;
   each_sample([&](const OpDef& op, const Sample& s) {
     for (const bool composite : {false, true}) {
-      const Ran here = run_sample(op, s, {}, composite), there = run_sample(op, s, poisoned::device(), composite);
+      const SampleRun here = run_sample(op, s, {}, composite), there = run_sample(op, s, poisoned::device(), composite);
       for (size_t o = 0; o < here.out.size(); ++o) {
         if (!s.inputs.empty()) {
           EXPECT_EQ(to_string(there.out[o].device()), std::string(op.info.any_device ? "cpu" : "poisoned:0"));

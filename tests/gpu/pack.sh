@@ -17,7 +17,7 @@ for program in test_cuda tenon; do
 done
 cp "$module" "$out/lib/tenon/"
 strip --strip-debug "$out/lib/tenon/cuda.so"
-# The C library and the compiler's own are the machine's.
+# The C library is the machine's.
 ldd "$build/bin/test_cuda" "$build/bin/tenon" | awk '$3 ~ /^\// { print $3 }' | sort -u |
   grep -v -E '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$out/shared/"
 cp "$here/run.sh" "$out/"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run on a machine with a GPU, from the folder that pack.sh made: every op and its gradient against the CPU, training,
-# and templates trained twice to the same digest. Ends on a table; the exit status is 1 where something failed. Under
+# and a template trained twice to the same digest (of TENON_GPU_DATA, a folder with the example data, several). Ends on a table; the exit status is 1 where something failed. Under
 # nine minutes.
 #   run.sh [MODULE]   MODULE: another build of cuda.so, as of the emulated GPU
 set -uo pipefail

@@ -89,6 +89,22 @@ TEST_F(Cuda, ARunKeepsItsDeviceAndGoesOnThere) {
   EXPECT_EQ(branch.status, 0) << branch.err;
 }
 
+TEST_F(Cuda, ARunOfTheSecondOfTwoGpusOpensWhereThereIsOne) {
+  const auto outcome = [&](int gpus, std::vector<std::string> words) {
+    words.insert(words.begin(), {"train", project});
+    return with_gpus(gpus, words);
+  };
+  const Outcome two = outcome(2, {"--run", "second", "--max-steps", "3", "--device", "cuda:1"});
+  ASSERT_EQ(two.status, 0) << two.err;
+  EXPECT_EQ(with_gpus(1, {"eval", project, "second"}).status, 0);
+  const Outcome one = outcome(1, {"--resume", "second", "--set", "max_steps=5"});
+  EXPECT_EQ(one.status, 1);
+  EXPECT_NE(one.err.find("this machine has 1 CUDA device"), std::string::npos) << one.err;
+  EXPECT_EQ(outcome(2, {"--resume", "second", "--set", "max_steps=5", "--device", "cuda:1"}).status, 0)
+      << "a device that it has already is no change";
+  EXPECT_EQ(outcome(2, {"--resume", "second", "--set", "max_steps=7", "--device", "cpu"}).status, 2);
+}
+
 TEST_F(Cuda, AProfileShowsWhatWasComputedOnTheHost) {
   ASSERT_EQ(with_gpus(1, {"train", project, "--run", "a", "--max-steps", "3", "--device", "cuda"}).status, 0);
   const std::string trace = folder / "t.json";
