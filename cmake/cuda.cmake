@@ -35,13 +35,13 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS core/cuda/*.cu engine/cuda/*.cu)
 add_library(tenon_cuda MODULE ${cuda_sources})
 target_include_directories(tenon_cuda PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 set_target_properties(tenon_cuda PROPERTIES PREFIX "" OUTPUT_NAME cuda CUDA_RUNTIME_LIBRARY Static
-  COMPILE_OPTIONS "" CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED OFF CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tenon)
+  COMPILE_OPTIONS "" CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED OFF CXX_VISIBILITY_PRESET hidden
+  CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tenon)
 # Code for A100 and H100, and PTX that the driver makes code of for what comes after. CMake 3.25 leaves out -std=c++20
 # without a word, and options of the host's compiler need a word before them: those of the project are not taken. No
 # product and sum become one operation: formulas have the bits that the CPU gives them.
-target_compile_options(tenon_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-std=c++20 --fmad=false --expt-relaxed-constexpr --extended-lambda\
- -Werror cross-execution-space-call\
+target_compile_options(tenon_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-std=c++20 --fmad=false\
+ --expt-relaxed-constexpr --extended-lambda -Werror cross-execution-space-call\
  -gencode arch=compute_80,code=[sm_80,sm_90,compute_80]\
  -Xcompiler -Wall,-Wextra,-ffp-contract=off,-fwrapv>")
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)  # a fifth of the size

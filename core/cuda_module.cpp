@@ -61,7 +61,7 @@ CudaState find_devices() {
   s.devices = facts.devices;
   s.why = facts.why.text;
   if (s.devices == 0)
-    s.hint = facts.driver == 0              ? "Install the NVIDIA driver of version 580 or above, or use --device cpu."
+    s.hint = facts.driver == 0              ? "Install the NVIDIA driver, or use --device cpu."
              : facts.driver < facts.runtime ? "Install a newer NVIDIA driver, or use --device cpu."
                                             : "See what nvidia-smi says, or use --device cpu.";
   return s;

@@ -45,12 +45,7 @@ Outcome fill_as(void* to, const void* item, int64_t count, void* stream, Why* wh
   T* at = static_cast<T*>(reachable(to));
   const int64_t blocks = (count + 255) / 256;
   const dim3 grid(static_cast<unsigned>(blocks < 4096 ? blocks : 4096));
-#ifdef __CUDACC__
-  fill_with<T><<<grid, 256, 0, static_cast<cudaStream_t>(stream)>>>(at, value, count);
-#else
-  (void)stream;
-  simt::launch(grid, 256, [=] { fill_with<T>(at, value, count); });
-#endif
+  queue(fill_with<T>, grid, 256, stream, at, value, count);
   return ended(cudaGetLastError(), "filling memory", why);
 }
 

@@ -106,15 +106,10 @@ class Args {
   KernelCall& call_;
 };
 
-/// Queues a kernel. Nothing is launched for a grid without blocks.
+/// queue() on the call's stream. Failure where the runtime refuses it.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, const Args& c, A... args) {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-#ifdef __CUDACC__
-  kernel<<<grid, block, 0, static_cast<cudaStream_t>(c.stream())>>>(static_cast<P>(args)...);
-#else
-  simt::launch(grid, block, [=] { kernel(static_cast<P>(args)...); });
-#endif
+  queue(kernel, grid, block, c.stream(), args...);
   c.check();
 }
 

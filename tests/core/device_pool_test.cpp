@@ -121,6 +121,16 @@ TEST(DevicePool, ItGivesBackWhatIsFreeBeforeItRefuses) {
   p.pool.give(b);
 }
 
+TEST(DevicePool, ItTakesOfALargeBlockBeforeItRefuses) {
+  PoolOf p(64 * kMiB);
+  p.pool.give(p.pool.take(64 * kMiB, 0, Category::other));
+  void* a = p.pool.take(11 * kMiB, 0, Category::other);  // leaves 53 MiB of one segment, and the driver nothing
+  EXPECT_EQ(static_cast<char*>(p.pool.take(3 * kMiB, 0, Category::other)) - static_cast<char*>(a), 11 * kMiB);
+  void* small = p.pool.take(100, 0, Category::other);
+  EXPECT_EQ(p.pool.stats().segments, 1);
+  p.pool.give(small);
+}
+
 TEST(DevicePool, BlocksNeverOverlapAndAllOfItComesBack) {
   PoolOf p(size_t{1} << 30);
   std::mt19937 random(3);

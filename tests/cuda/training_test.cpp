@@ -3,13 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/profile.h"
+#include "engine/autograd/autograd.h"
 #include "engine/op/cuda_device.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/sort.h"
 #include "engine/ops/view.h"
+#include "engine/optim/optimizer.h"
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
@@ -87,6 +92,52 @@ TEST(CudaTraining, TheRecipeNamesTheDevice) {
   EXPECT_GT(cuda_memory(emulated::device()).peak_bytes, 0);
   EXPECT_THROW(TrainingSession(find_template("spirals").model, recipe_of("spirals", {{"device", "tpu"}})), Error);
   EXPECT_THROW(TrainingSession(find_template("spirals").model, recipe_of("spirals", {{"device", "cuda:7"}})), Error);
+}
+
+TEST(CudaDevice, AProfileShowsWhatCrossesForWantOfAKernel) {
+  const Tensor x = to_device(arange(9, DType::f32), emulated::device());
+  ASSERT_FALSE(has_cuda_kernel("sort"));
+  const auto crossings = [](const std::function<void()>& work) {
+    profile_start();
+    work();
+    int n = 0;
+    for (const Tick& t : profile_stop()) n += interned_name(t.name).ends_with("no kernel there");
+    return n;
+  };
+  EXPECT_EQ(crossings([&] { neg(x); }), 0);
+  EXPECT_EQ(crossings([&] { sort(x, 0, true); }), 2);
+}
+
+// Gradients as small as what keeps a divisor from 0, so that every number of a rule counts.
+TEST(CudaTraining, OptimizersTakeTheCpusSteps) {
+  const Device gpu = emulated::device();
+  int tried = 0;
+  for (const optim::OptimizerDef& def : optim::optimizers()) {
+    if (def.name == "lbfgs" || def.name == "muon")
+      continue;  // of many products: their rounding grows from step to step
+    SCOPED_TRACE(def.name);
+    std::vector<Tensor> ends;
+    for (const Device d : {Device{}, gpu}) {
+      Tensor w = empty({3, 41}), g = empty({3, 41});
+      for (int64_t i = 0; i < w.numel(); ++i) {
+        w.data<float>()[i] = static_cast<float>(std::sin(1.3 * static_cast<double>(i)));
+        g.data<float>()[i] = static_cast<float>(std::cos(2.1 * static_cast<double>(i)) * std::pow(10.0, -(i % 10)));
+      }
+      w = to_device(w, d);
+      set_requires_grad(w);
+      const auto optimizer = optim::make_optimizer(def.name, {{"w", w}});
+      for (int step = 0; step < 3; ++step) {
+        set_grad(w, to_device(g, d));
+        NoGrad off;
+        optimizer->step(0.01);
+      }
+      ends.push_back(contiguous(detach(to_host(w))));
+    }
+    for (int64_t i = 0; i < ends[0].numel(); ++i)
+      ASSERT_NEAR(ends[1].data<float>()[i], ends[0].data<float>()[i], 1e-6) << "element " << i;
+    ++tried;
+  }
+  EXPECT_GE(tried, 9);
 }
 
 TEST(CudaDevice, NamesOfDevices) {

@@ -105,13 +105,5 @@ TEST_F(Cuda, ARunOfTheSecondOfTwoGpusOpensWhereThereIsOne) {
   EXPECT_EQ(outcome(2, {"--resume", "second", "--set", "max_steps=7", "--device", "cpu"}).status, 2);
 }
 
-TEST_F(Cuda, AProfileShowsWhatWasComputedOnTheHost) {
-  ASSERT_EQ(with_gpus(1, {"train", project, "--run", "a", "--max-steps", "3", "--device", "cuda"}).status, 0);
-  const std::string trace = folder / "t.json";
-  const Outcome o = with_gpus(1, {"profile", project, "--run", "a", "--steps", "1", "-o", trace});
-  ASSERT_EQ(o.status, 0) << o.err;
-  EXPECT_NE(slurp(trace).find("\"linear\""), std::string::npos);
-}
-
 }  // namespace
 }  // namespace tenon::journeys
