@@ -376,11 +376,4 @@ void gemm_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t
             });
 }
 
-void transpose(int64_t rows, int64_t cols, const float* from, int64_t from_ld, float* to, int64_t to_ld) {
-  transpose_blocks(rows, cols, from, from_ld, to, to_ld);
-}
-void transpose(int64_t rows, int64_t cols, const double* from, int64_t from_ld, double* to, int64_t to_ld) {
-  transpose_blocks(rows, cols, from, from_ld, to, to_ld);
-}
-
 }  // namespace tenon::kernels

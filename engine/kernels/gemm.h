@@ -29,8 +29,4 @@ void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw
 void gemm_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t* a, int64_t lda, const uint16_t* b,
                int64_t ldb, const uint16_t* bias, uint16_t* c, int64_t ldc);
 
-/// to[j, i] = from[i, j] for rows x cols of `from`, on this thread.
-void transpose(int64_t rows, int64_t cols, const float* from, int64_t from_ld, float* to, int64_t to_ld);
-void transpose(int64_t rows, int64_t cols, const double* from, int64_t from_ld, double* to, int64_t to_ld);
-
 }  // namespace tenon::kernels

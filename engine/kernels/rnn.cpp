@@ -5,39 +5,28 @@
 #include <type_traits>
 
 #include "core/parallel.h"
-#include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/room.h"
 #include "engine/kernels/tiled_gemm.h"
+#include "engine/kernels/vectors.h"
 #include "engine/op/scalar.h"
 
 namespace tenon::kernels {
 namespace {
 
 /// Rows of the batch a piece.
-int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, packs_products() ? 8 : 4, 32); }
+int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 4, 32); }
 
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
 
-// Note [Wide vectors]
-// The program is built for vectors of 256 bits. Where this processor has 512, loops of long formulas are half as many
-// instructions there, so that more units are on their way at once. The formulas are the same, without contraction, and
-// so are the bits.
-#if defined(__x86_64__) && !defined(__clang__)  // which cannot be told how wide
-constexpr bool kMayBeWide = true;
-bool has_wide_vectors() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-  return has;
-}
+// See Note [Wide vectors].
+#if TENON_WIDE_VECTORS
 template <class F>
 [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw,prefer-vector-width=512")]] void in_wide_vectors(const F& f) {
   f();
 }
 #else
-constexpr bool kMayBeWide = false;
-bool has_wide_vectors() { return false; }
 template <class F>
 void in_wide_vectors(const F& f) {
   f();
@@ -46,7 +35,7 @@ void in_wide_vectors(const F& f) {
 /// f is always inlined.
 template <class T, class F>
 void in_vectors(const F& f) {
-  if (kMayBeWide && std::is_same_v<T, float> && has_wide_vectors()) return in_wide_vectors(f);
+  if (std::is_same_v<T, float> && has_wide_vectors()) return in_wide_vectors(f);
   f();
 }
 
@@ -180,29 +169,17 @@ class StepWeights {
  public:
   StepWeights(const RnnShape& s, bool transposed, int64_t n, int64_t k, const T* w, T* room)
       : transposed_(transposed), n_(n), k_(k), w_(w), room_(serves(s) ? room : nullptr) {
-    if (!room_) return;
-    if (packed())
-      tiled_pack(transposed, n, k, w, transposed ? k : n, room);
-    else if (transposed)
-      parallel_for(k, 64,
-                   [&](int64_t begin, int64_t end) { transpose(n, end - begin, w + begin, k, room + begin * n, n); });
+    if (room_) tiled_pack(transposed, n, k, w, transposed ? k : n, room);
   }
-  static int64_t elements(const RnnShape& s, bool transposed, int64_t n, int64_t k) {
-    if (!serves(s)) return 0;
-    return packed() ? tiled_side(n, k) : transposed ? n * k : 0;
-  }
+  static int64_t elements(const RnnShape& s, int64_t n, int64_t k) { return serves(s) ? tiled_side<T>(n, k) : 0; }
   /// C [m, n] = A [m, k] op(W), or added to it.
   void multiply(int64_t m, const T* a, T* c, bool add) const {
-    if (room_ && packed()) return tiled_gemm_packed(m, n_, k_, a, k_, room_, c, n_, add);
-    const bool turned = transposed_ && room_;
-    gemm(false, transposed_ && !turned, m, n_, k_, a, k_, turned ? room_ : w_, transposed_ && !turned ? k_ : n_, c, n_,
-         add ? T(1) : T(0));
+    if (room_) return tiled_gemm_packed(m, n_, k_, a, k_, room_, {0, n_}, c, n_, add);
+    gemm(false, transposed_, m, n_, k_, a, k_, w_, transposed_ ? k_ : n_, c, n_, add ? T(1) : T(0));
   }
 
  private:
   static bool serves(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
-  /// See Note [Tiled products].
-  static bool packed() { return sizeof(T) == 8 || !packs_products(); }
   bool transposed_;
   int64_t n_, k_;
   const T* w_;
@@ -217,7 +194,7 @@ struct ForwardRoom {
       : hidden(room.take<T>(s.n * s.h)),
         next(room.take<T>(s.n * s.h)),
         gates(room.take<T>(s.n * gates_of(s.cell) * s.h)),
-        weights(room.take<T>(StepWeights<T>::elements(s, true, gates_of(s.cell) * s.h, s.h))) {}
+        weights(room.take<T>(StepWeights<T>::elements(s, gates_of(s.cell) * s.h, s.h))) {}
 };
 template <class T>
 struct BackwardRoom {
@@ -230,7 +207,7 @@ struct BackwardRoom {
         before(room.take<T>(s.steps * s.n * s.h)),
         gh(room.take<T>(s.n * s.h)),
         gcell(room.take<T>(s.n * s.h)),
-        weights(room.take<T>(StepWeights<T>::elements(s, false, s.h, gates_of(s.cell) * s.h))) {}
+        weights(room.take<T>(StepWeights<T>::elements(s, s.h, gates_of(s.cell) * s.h))) {}
 };
 
 }  // namespace

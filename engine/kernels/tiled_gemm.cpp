@@ -5,17 +5,14 @@
 #include <memory>
 
 #include "engine/kernels/lanes.h"
+#include "engine/kernels/tiles.h"
 
 namespace tenon::kernels {
 namespace {
 
-constexpr int kTall = 6;       // rows of C in registers: 12 sums, two lanes of B and an element of A
-constexpr int64_t kRows = 96;  // of A packed at a time: half of a second-level cache of 256 KiB and more
-constexpr int64_t kPackedB = 512 * kProductBlock * 4;  // bytes
-
-/// Elements of a row of C in registers.
-template <class T>
-constexpr int64_t kWide = 2 * Lanes<T>::count;
+constexpr int64_t kRows = 96;       // of A packed at a time: with depth 384 they fit a second-level cache
+constexpr int64_t kColumns = 1024;  // of B
+constexpr int64_t kFewRows = 36, kCached = 64 * 1024;
 
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.
@@ -33,151 +30,203 @@ class PackingRoom {
 
  public:
   T* const a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
-  T* const b = room(kPackedB, kept_b_);
+  T* const b = room(kColumns * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_b_);
 };
 
-/// R rows of C, two lanes wide. B lies row by row.
-template <int R, class T>
-inline void tile_sums(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, T* c, int64_t ldc, bool add) {
-  using L = Lanes<T>;
-  L acc[R][2];
-  for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = L::zero();
-  for (int64_t p = 0; p < k; ++p, a += a_col, b += kWide<T>) {
-    const L left = L::load(b), right = L::load(b + L::count);
-#pragma GCC unroll 6
-    for (int r = 0; r < R; ++r) {
-      const T x = a[r * a_row];
-      acc[r][0].add_product(x, left);
-      acc[r][1].add_product(x, right);
-    }
-  }
-  for (int r = 0; r < R; ++r)
-    for (int half = 0; half < 2; ++half) {
-      T* to = c + r * ldc + half * L::count;
-      if (add) acc[r][half].add(L::load(to));
-      acc[r][half].store(to);
-    }
+/// Columns of a strip: two lanes, or one where no more are left. B is packed strip by strip, each row by row, with
+/// zeros for the columns that the last one lacks.
+int64_t lanes_of(int64_t columns, int64_t lane) { return columns > lane ? 2 : 1; }
+
+/// A strip of fewer columns than it has room for. `row` and `column` are the steps of op(B).
+template <class T>
+void pack_narrow(const T* b, int64_t row, int64_t column, int64_t n, int64_t k, int64_t wide, T* to) {
+  for (int64_t p = 0; p < k; ++p, to += wide)
+    for (int64_t j = 0; j < wide; ++j) to[j] = j < n ? b[p * row + j * column] : T(0);
 }
 
-/// Fewer columns than a strip has, with zeros for the others. `row` and `column` are the steps of op(B).
-template <class T>
-void pack_narrow(const T* b, int64_t row, int64_t column, int64_t n, int64_t k, T* to) {
-  for (int64_t p = 0; p < k; ++p)
-    for (int64_t j = 0; j < kWide<T>; ++j) to[p * kWide<T> + j] = j < n ? b[p * row + j * column] : T(0);
-}
-
-/// Strips of kWide columns, each row by row; some strips at a time, so that a row of B is read along.
-template <class T>
-void pack_rows(const T* b, int64_t ldb, int64_t n, int64_t k, T* to) {
-  constexpr int64_t kStrips = 4;
-  int64_t j = 0;
-  while (j + kWide<T> <= n) {
-    const int64_t strips = std::min(kStrips, (n - j) / kWide<T>);
+/// Full strips, some at a time, so that a row of B is read along.
+template <int64_t kWide, class T>
+void pack_rows(const T* b, int64_t ldb, int64_t strips, int64_t k, T* to) {
+  constexpr int64_t kTogether = 4;
+  for (int64_t first = 0; first < strips; first += kTogether) {
+    const int64_t some = std::min(kTogether, strips - first);
     for (int64_t p = 0; p < k; ++p)
-      for (int64_t s = 0; s < strips; ++s)
-        std::memcpy(to + (j + s * kWide<T>)*k + p * kWide<T>, b + p * ldb + j + s * kWide<T>, kWide<T> * sizeof(T));
-    j += strips * kWide<T>;
+      for (int64_t s = 0; s < some; ++s)
+        std::memcpy(to + ((first + s) * k + p) * kWide, b + p * ldb + (first + s) * kWide, kWide * sizeof(T));
   }
-  if (j < n) pack_narrow(b + j, ldb, 1, n - j, k, to + j * k);
 }
 
+/// One full strip of a transposed B.
 template <class T>
-void pack_columns(const T* b, int64_t ldb, int64_t n, int64_t k, T* to) {
-  int64_t j = 0;
-  for (; j + kWide<T> <= n; j += kWide<T>) {
-    const T* from = b + j * ldb;
-    T* strip = to + j * k;
-    int64_t p = 0;
+void pack_columns(const T* b, int64_t ldb, int64_t wide, int64_t k, T* to) {
+  int64_t p = 0;
 #if defined(__AVX2__)
-    if constexpr (sizeof(T) == 4)
-      for (; p + 8 <= k; p += 8)
-        for (int64_t half = 0; half < 2; ++half) {
-          __m256 turned[8];
-          turn_8x8(from + half * 8 * ldb + p, ldb, turned);
-          for (int64_t i = 0; i < 8; ++i) _mm256_storeu_ps(strip + (p + i) * kWide<T> + half * 8, turned[i]);
-        }
+  if constexpr (sizeof(T) == 4)
+    for (; p + 8 <= k; p += 8)
+      for (int64_t part = 0; part < wide; part += 8) {
+        __m256 turned[8];
+        turn_8x8(b + part * ldb + p, ldb, turned);
+        for (int64_t i = 0; i < 8; ++i) _mm256_storeu_ps(to + (p + i) * wide + part, turned[i]);
+      }
 #endif
-    for (; p < k; ++p)
-      for (int64_t i = 0; i < kWide<T>; ++i) strip[p * kWide<T> + i] = from[i * ldb + p];
-  }
-  if (j < n) pack_narrow(b + j * ldb, 1, ldb, n - j, k, to + j * k);
+  for (; p < k; ++p)
+    for (int64_t i = 0; i < wide; ++i) to[p * wide + i] = b[i * ldb + p];
 }
 
-/// Strips of kTall rows of a transposed A, each column by column.
+/// op(B) [k, n].
 template <class T>
-void pack_turned_rows(const T* a, int64_t lda, int64_t m, int64_t k, T* to) {
-  for (int64_t i = 0; i < m; i += kTall) {
-    const int64_t rows = std::min<int64_t>(kTall, m - i);
-    T* strip = to + i * k;
-    if (rows == kTall)
-      for (int64_t p = 0; p < k; ++p) std::memcpy(strip + p * kTall, a + p * lda + i, kTall * sizeof(T));
+void pack_right(bool tb, const T* b, int64_t ldb, int64_t n, int64_t k, T* to) {
+  const int64_t lane = product_tiles<T>().lane, wide = 2 * lane, strips = n / wide, rest = n % wide;
+  constexpr int64_t kNarrow = 64 / sizeof(T);
+  if (tb)
+    for (int64_t s = 0; s < strips; ++s) pack_columns(b + s * wide * ldb, ldb, wide, k, to + s * wide * k);
+  else
+    wide == kNarrow ? pack_rows<kNarrow>(b, ldb, strips, k, to) : pack_rows<2 * kNarrow>(b, ldb, strips, k, to);
+  if (rest > 0)
+    pack_narrow(b + strips * wide * (tb ? ldb : 1), tb ? 1 : ldb, tb ? ldb : 1, rest, k, lanes_of(rest, lane) * lane,
+                to + strips * wide * k);
+}
+
+/// to[p * rows + r] = a[r * lda + p].
+template <class T>
+void pack_left_strip(const T* a, int64_t lda, int64_t rows, int64_t k, T* to) {
+  int64_t r = 0;
+#if defined(__SSE__)
+  if constexpr (sizeof(T) == 4)
+    for (; r + 4 <= rows; r += 4) {
+      int64_t p = 0;
+      for (const float* from = a + r * lda; p + 4 <= k; p += 4) {
+        __m128 v[4];
+        for (int64_t i = 0; i < 4; ++i) v[i] = _mm_loadu_ps(from + i * lda + p);
+        _MM_TRANSPOSE4_PS(v[0], v[1], v[2], v[3]);
+        for (int64_t i = 0; i < 4; ++i) _mm_storeu_ps(to + (p + i) * rows + r, v[i]);
+      }
+      for (; p < k; ++p)
+        for (int64_t i = r; i < r + 4; ++i) to[p * rows + i] = a[i * lda + p];
+    }
+#endif
+  for (; r < rows; ++r)
+    for (int64_t p = 0; p < k; ++p) to[p * rows + r] = a[r * lda + p];
+}
+
+template <int64_t kTall, class T>
+void pack_turned_strip(const T* a, int64_t lda, int64_t k, T* to) {
+  for (int64_t p = 0; p < k; ++p) std::memcpy(to + p * kTall, a + p * lda, kTall * sizeof(T));
+}
+
+/// op(A) [m, k] in strips of `tall` rows, each column by column.
+template <class T>
+void pack_left(bool ta, const T* a, int64_t lda, int64_t m, int64_t k, int64_t tall, T* to) {
+  for (int64_t i = 0; i < m; i += tall, to += tall * k) {
+    const int64_t rows = std::min(tall, m - i);
+    if (!ta)
+      pack_left_strip(a + i * lda, lda, rows, k, to);
+    else if (rows == kMostTall)
+      pack_turned_strip<kMostTall>(a + i, lda, k, to);
+    else if (rows == kMostTall / 2)
+      pack_turned_strip<kMostTall / 2>(a + i, lda, k, to);
     else
-      for (int64_t p = 0; p < k; ++p) std::copy_n(a + p * lda + i, rows, strip + p * rows);
+      for (int64_t p = 0; p < k; ++p) std::copy_n(a + p * lda + i, rows, to + p * rows);
   }
 }
 
-/// A block of `depth` products of each element. `strips` is op(B) of that block, packed; of a transposed A, kRows at a
-/// time are packed into `turned`.
+/// op(B) of a block: strips that are packed, or, row by row, where it lies.
 template <class T>
-void block(bool ta, int64_t m, int64_t n, int64_t depth, const T* a, int64_t lda, const T* strips, T* c, int64_t ldc,
-           bool add, T* turned) {
+struct RightSide {
+  const T* strips = nullptr;
+  const T* rows = nullptr;  ///< null: all columns are packed; else those of the last strip alone, where it is not full
+  int64_t ldb = 0;
+  struct Strip {
+    const T* at;
+    int64_t row;
+  };
+  Strip strip(int64_t j, bool whole, int64_t depth, int64_t columns) const {
+    if (rows && whole) return {rows + j, ldb};
+    return {rows ? strips : strips + j * depth, columns};
+  }
+};
+
+/// A block of `depth` products of each element. Of A, kRows at a time are packed into `room` where they must be.
+template <class T>
+void block(bool ta, int64_t m, int64_t n, int64_t depth, const T* a, int64_t lda, const RightSide<T>& b, T* c,
+           int64_t ldc, bool add, T* room) {
+  const ProductTiles<T>& tiles = product_tiles<T>();
+  const int64_t wide = 2 * tiles.lane;
+  const bool packs = ta || tiles.in_strips;
   for (int64_t i0 = 0; i0 < m; i0 += kRows) {
     const int64_t height = std::min(kRows, m - i0);
-    if (ta) pack_turned_rows(a + i0, lda, height, depth, turned);
-    for (int64_t j = 0; j < n; j += kWide<T>)
-      for (int64_t i = 0; i < height; i += kTall) {
-        const int64_t rows = std::min<int64_t>(kTall, height - i), columns = std::min(kWide<T>, n - j);
-        const T* left = ta ? turned + i * depth : a + (i0 + i) * lda;
-        const int64_t a_row = ta ? 1 : lda, a_col = ta ? rows : 1;
-        T* to = c + (i0 + i) * ldc + j;
-        if (columns == kWide<T>) {
-          with_count(rows, [&](auto r) { tile_sums<r>(depth, left, a_row, a_col, strips + j * depth, to, ldc, add); });
-          continue;
-        }
-        T beside[kTall * kWide<T>];
-        with_count(rows, [&](auto r) {
-          tile_sums<r>(depth, left, a_row, a_col, strips + j * depth, beside, kWide<T>, false);
-        });
+    if (packs) pack_left(ta, a + (ta ? i0 : i0 * lda), lda, height, depth, tiles.tall, room);
+    for (int64_t j = 0; j < n; j += wide) {
+      const int64_t columns = std::min(wide, n - j), lanes = lanes_of(columns, tiles.lane);
+      const bool whole = columns == lanes * tiles.lane;
+      const auto [right, ldb] = b.strip(j, whole, depth, lanes * tiles.lane);
+      for (int64_t i = 0; i < height; i += tiles.tall) {
+        const int64_t rows = std::min(tiles.tall, height - i);
+        T beside[kMostTall * kMostWide], *to = c + (i0 + i) * ldc + j, *sums = whole ? to : beside;
+        const int64_t row = whole ? ldc : kMostWide;
+        if (packs)
+          tiles.of_strip(rows, lanes, depth, room + i * depth, right, ldb, sums, row, whole && add);
+        else
+          tiles.of_rows(rows, lanes, depth, a + (i0 + i) * lda, lda, right, ldb, sums, row, whole && add);
+        if (whole) continue;
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t x = 0; x < columns; ++x) {
-            const T sum = beside[r * kWide<T> + x];
+            const T sum = beside[r * kMostWide + x];
             to[r * ldc + x] = add ? sum + to[r * ldc + x] : sum;
           }
       }
+    }
   }
 }
 
 template <class T>
-void pack(bool tb, const T* b, int64_t ldb, int64_t n, int64_t k, T* to) {
-  tb ? pack_columns(b, ldb, n, k, to) : pack_rows(b, ldb, n, k, to);
+const PackingRoom<T>& packing_room() {
+  thread_local PackingRoom<T> room;
+  return room;
 }
 
 template <class T>
 void tiled(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
            int64_t ldc, bool add) {
-  thread_local PackingRoom<T> packed;
-  constexpr int64_t kColumns = kPackedB / kProductBlock / static_cast<int64_t>(sizeof(T));
+  const PackingRoom<T>& packed = packing_room<T>();
+  // To pack a right side takes as long as to multiply it by some rows; one that stays in the cache is fast where it is.
+  const bool reads_in_place = !tb && (m <= kFewRows || k * ldb * static_cast<int64_t>(sizeof(T)) <= kCached);
   for (int64_t j = 0; j < n; j += kColumns)
     for (int64_t p = 0; p < k; p += kProductBlock) {
       const int64_t width = std::min(kColumns, n - j), depth = std::min(kProductBlock, k - p);
-      pack(tb, b + (tb ? j * ldb + p : p * ldb + j), ldb, width, depth, packed.b);
-      block(ta, m, width, depth, a + (ta ? p * lda : p), lda, packed.b, c + j, ldc, add || p > 0, packed.a);
+      const T* from = b + (tb ? j * ldb + p : p * ldb + j);
+      RightSide<T> right{packed.b};
+      if (reads_in_place) {
+        right.rows = from, right.ldb = ldb;
+        const int64_t rest = width % product_tiles<T>().lane, last = width - width % (2 * product_tiles<T>().lane);
+        if (rest > 0) pack_right(tb, from + last, ldb, width - last, depth, packed.b);
+      } else {
+        pack_right(tb, from, ldb, width, depth, packed.b);
+      }
+      block(ta, m, width, depth, a + (ta ? p * lda : p), lda, right, c + j, ldc, add || p > 0, packed.a);
     }
 }
 
-int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
+template <class T>
+int64_t padded(int64_t n) {
+  const int64_t lane = product_tiles<T>().lane;
+  return (n + lane - 1) / lane * lane;
+}
 
 template <class T>
 void pack_whole(bool tb, int64_t n, int64_t k, const T* b, int64_t ldb, T* to) {
   for (int64_t p = 0; p < k; p += kProductBlock)
-    pack(tb, b + (tb ? p : p * ldb), ldb, n, std::min(kProductBlock, k - p), to + p * padded(n));
+    pack_right(tb, b + (tb ? p : p * ldb), ldb, n, std::min(kProductBlock, k - p), to + p * padded<T>(n));
 }
 
 template <class T>
-void by_packed(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed, T* c, int64_t ldc, bool add) {
-  for (int64_t p = 0; p < k; p += kProductBlock)
-    block<T>(false, m, n, std::min(kProductBlock, k - p), a + p, lda, packed + p * padded(n), c, ldc, add || p > 0,
-             nullptr);
+void by_packed(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed, TiledColumns columns, T* c,
+               int64_t ldc, bool add) {
+  for (int64_t p = 0; p < k; p += kProductBlock) {
+    const int64_t depth = std::min(kProductBlock, k - p);
+    const RightSide<T> right{packed + p * padded<T>(n) + columns.first * depth};
+    block<T>(false, m, columns.count, depth, a + p, lda, right, c, ldc, add || p > 0, packing_room<T>().a);
+  }
 }
 
 }  // namespace
@@ -191,20 +240,25 @@ void tiled_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double*
   tiled(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
 }
 
-int64_t tiled_side(int64_t n, int64_t k) { return padded(n) * k; }
+template <class T>
+int64_t tiled_side(int64_t n, int64_t k) {
+  return padded<T>(n) * k;
+}
+template int64_t tiled_side<float>(int64_t, int64_t);
+template int64_t tiled_side<double>(int64_t, int64_t);
 void tiled_pack(bool tb, int64_t n, int64_t k, const float* b, int64_t ldb, float* to) {
   pack_whole(tb, n, k, b, ldb, to);
 }
 void tiled_pack(bool tb, int64_t n, int64_t k, const double* b, int64_t ldb, double* to) {
   pack_whole(tb, n, k, b, ldb, to);
 }
-void tiled_gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float* c,
-                       int64_t ldc, bool add) {
-  by_packed(m, n, k, a, lda, packed, c, ldc, add);
+void tiled_gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed,
+                       TiledColumns columns, float* c, int64_t ldc, bool add) {
+  by_packed(m, n, k, a, lda, packed, columns, c, ldc, add);
 }
-void tiled_gemm_packed(int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* packed, double* c,
-                       int64_t ldc, bool add) {
-  by_packed(m, n, k, a, lda, packed, c, ldc, add);
+void tiled_gemm_packed(int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* packed,
+                       TiledColumns columns, double* c, int64_t ldc, bool add) {
+  by_packed(m, n, k, a, lda, packed, columns, c, ldc, add);
 }
 
 }  // namespace tenon::kernels

@@ -12,7 +12,9 @@
 #include "engine/kernels/pool.h"
 #include "engine/kernels/rnn.h"
 #include "engine/kernels/tiled_gemm.h"
+#include "engine/kernels/tiles.h"
 #include "engine/kernels/update.h"
+#include "engine/kernels/vectors.h"
 #include "engine/op/scalar.h"
 #include "tests/engine/kernel_values.h"
 
@@ -103,20 +105,30 @@ void expect_tiled_bits(Product p) {
         tiled_gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, got.data(), ldc, add);
         EXPECT_EQ(got, want) << m << " x " << n << " x " << k << (ta ? " T" : " N") << (tb ? "T" : "N");
         if (ta) continue;
-        std::vector<T> packed(static_cast<size_t>(tiled_side(n, k)));
+        std::vector<T> packed(static_cast<size_t>(tiled_side<T>(n, k)));
         tiled_pack(tb, n, k, b.data(), ldb, packed.data());
         got = before;
-        tiled_gemm_packed(m, n, k, a.data(), lda, packed.data(), got.data(), ldc, add);
+        for (int64_t j = 0; j < n; j += kMostWide)
+          tiled_gemm_packed(m, n, k, a.data(), lda, packed.data(), {j, std::min(kMostWide, n - j)}, got.data() + j, ldc,
+                            add);
         EXPECT_EQ(got, want) << m << " x " << n << " x " << k << ", packed beforehand";
       }
 }
-TEST(TiledGemm, EveryElementIsItsChainWhateverIsComputedBesideIt) {
+class TiledGemm : public testing::TestWithParam<bool> {
+ protected:
+  TiledGemm() { allow_wide_vectors(GetParam()); }
+  ~TiledGemm() override { allow_wide_vectors(true); }
+};
+/// Where the processor has wide vectors, both kinds give these bits.
+TEST_P(TiledGemm, EveryElementIsItsChainWhateverIsComputedBesideIt) {
   for (const Product p : {Product{1, 1, 1}, Product{6, 16, 384}, Product{7, 17, 385}, Product{97, 33, 20},
-                          Product{5, 70, 800}, Product{13, 530, 9}}) {
+                          Product{5, 70, 800}, Product{13, 530, 9}, Product{41, 1100, 390}, Product{60, 48, 30}}) {
     expect_tiled_bits<float>(p);
     expect_tiled_bits<double>(p);
   }
 }
+INSTANTIATE_TEST_SUITE_P(Vectors, TiledGemm, testing::Bool(),
+                         [](const auto& wide) { return wide.param ? "Wide" : "Narrow"; });
 
 TEST(GemmThreads, SameBits) {
   for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}}) {
