@@ -9,6 +9,7 @@
 
 #include "core/parallel.h"
 #include "core/random.h"
+#include "core/vectors.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/room.h"
 #include "engine/op/scalar.h"
@@ -79,7 +80,9 @@ T row_max(int64_t n, const T* __restrict v) {
 /// v = exp(v - m); returns the sum.
 template <class T>
 T exp_row(int64_t n, T* __restrict v, T m) {
-  for (int64_t j = 0; j < n; ++j) v[j] = sc::exp(v[j] - m);
+  in_vectors(n, [&]() __attribute__((always_inline)) {
+    for (int64_t j = 0; j < n; ++j) v[j] = sc::exp(v[j] - m);
+  });
   T lanes[16] = {};
   int64_t j = 0;
   for (; j + 16 <= n; j += 16)
@@ -241,7 +244,9 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
               std::fill_n(grad, x.cols, T(0));
               continue;
             }
-            for (int64_t c = 0; c < x.cols; ++c) share[c] = sc::exp(share[c] - total);
+            in_vectors(x.cols, [&]() __attribute__((always_inline)) {
+              for (int64_t c = 0; c < x.cols; ++c) share[c] = sc::exp(share[c] - total);
+            });
             if (a.p > 0) {
               const T* __restrict keep = z + r * kKeys;
               for (int64_t c = 0; c < x.cols; ++c) {

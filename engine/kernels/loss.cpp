@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/vectors.h"
 #include "engine/op/scalar.h"
 
 namespace tenon::kernels {
@@ -43,6 +44,26 @@ T sum_in_lanes(int64_t c, const T* v) {
   return sum;
 }
 
+/// to[j] = exp(v[j] - m).
+template <class T>
+void exponentials(int64_t n, const T* __restrict v, T m, T* __restrict to) {
+  in_vectors(n, [&]() __attribute__((always_inline)) {
+    for (int64_t j = 0; j < n; ++j) to[j] = sc::exp(v[j] - m);
+  });
+}
+/// Of exp(v[j] - m), block by block.
+template <class T>
+T sum_of_exponentials(int64_t n, const T* v, T m) {
+  constexpr int64_t kBlock = 256;
+  T block[kBlock], sum = 0;
+  for (int64_t j = 0; j < n; j += kBlock) {
+    const int64_t some = std::min(kBlock, n - j);
+    exponentials(some, v + j, m, block);
+    sum += sum_in_lanes(some, block);
+  }
+  return sum;
+}
+
 }  // namespace
 
 template <class T>
@@ -50,9 +71,8 @@ double cross_entropy_forward(int64_t rows, int64_t c, const T* x, const int64_t*
   parallel_for(rows, loss_grain(c), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* v = x + i * c;
-      T m = largest_logit(c, v), sum = 0;
-      for (int64_t j = 0; j < c; ++j) sum += std::exp(v[j] - m);
-      lse[i] = m + std::log(sum);
+      const T m = largest_in_lanes(c, v);
+      lse[i] = m + std::log(sum_of_exponentials(c, v, m));
     }
   });
   double total = 0;
@@ -66,7 +86,9 @@ void cross_entropy_backward(int64_t rows, int64_t c, const T* x, const int64_t* 
     for (int64_t i = begin; i < end; ++i) {
       const T* v = x + i * c;
       T* g = gx + i * c;
-      for (int64_t j = 0; j < c; ++j) g[j] = (std::exp(v[j] - lse[i]) - (j == target[i] ? T(1) : T(0))) * scale;
+      exponentials(c, v, lse[i], g);
+      g[target[i]] -= T(1);
+      for (int64_t j = 0; j < c; ++j) g[j] *= scale;
     }
   });
 }
@@ -78,7 +100,7 @@ void softmax_forward(int64_t rows, int64_t c, bool log, const T* x, T* y) {
       const T* v = x + i * c;
       T* out = y + i * c;
       const T m = largest_in_lanes(c, v);
-      for (int64_t j = 0; j < c; ++j) out[j] = sc::exp(v[j] - m);
+      exponentials(c, v, m, out);
       const T sum = sum_in_lanes(c, out);
       if (log) {
         T shift = m + std::log(sum);
@@ -98,7 +120,12 @@ void softmax_backward(int64_t rows, int64_t c, bool log, const T* y, const T* gy
       T* out = gx + i * c;
       T sum = 0;
       for (int64_t j = 0; j < c; ++j) sum += log ? g[j] : g[j] * v[j];
-      for (int64_t j = 0; j < c; ++j) out[j] = log ? g[j] - std::exp(v[j]) * sum : v[j] * (g[j] - sum);
+      if (!log) {
+        for (int64_t j = 0; j < c; ++j) out[j] = v[j] * (g[j] - sum);
+        continue;
+      }
+      exponentials(c, v, T(0), out);
+      for (int64_t j = 0; j < c; ++j) out[j] = g[j] - out[j] * sum;
     }
   });
 }

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "core/parallel.h"
+#include "core/vectors.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/room.h"
 #include "engine/kernels/tiled_gemm.h"
-#include "engine/kernels/vectors.h"
 #include "engine/op/scalar.h"
 
 namespace tenon::kernels {
@@ -19,25 +18,6 @@ int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 4, 32); }
 
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
-
-// See Note [Wide vectors].
-#if TENON_WIDE_VECTORS
-template <class F>
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw,prefer-vector-width=512")]] void in_wide_vectors(const F& f) {
-  f();
-}
-#else
-template <class F>
-void in_wide_vectors(const F& f) {
-  f();
-}
-#endif
-/// f is always inlined.
-template <class T, class F>
-void in_vectors(const F& f) {
-  if (std::is_same_v<T, float> && has_wide_vectors()) return in_wide_vectors(f);
-  f();
-}
 
 // Forward of `n` units of one row. Gates lie `h` apart; x: the inputs' part of them, g: the hidden state's. What
 // backward needs goes to `kept`, where that is wanted.
@@ -145,7 +125,7 @@ void step_units(const RnnShape& s, bool alive, const RowStep<T>& r, int64_t firs
     for (int64_t k = 0; kept && k < kept_of(s.cell); ++k) std::fill_n(kept + k * h, n, T(0));
     return;
   }
-  in_vectors<T>([&]() __attribute__((always_inline)) {
+  in_vectors(n, [&]() __attribute__((always_inline)) {
     if (s.cell == Cell::lstm)
       kept ? lstm_units<T, true>(h, n, x, g, r.cell + first, r.c + first, after, kept)
            : lstm_units<T, false>(h, n, x, g, r.cell + first, r.c + first, after, nullptr);
@@ -319,7 +299,7 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
         if (gy)
           for (int64_t j = 0; j < h; ++j) d[j] += gy[(at + r) * h + j];
         const T* k = kept + (at + r) * keep;
-        in_vectors<T>([&]() __attribute__((always_inline)) {
+        in_vectors(h, [&]() __attribute__((always_inline)) {
           if (s.cell == Cell::lstm)
             lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
           else if (s.cell == Cell::gru)

@@ -1,7 +1,7 @@
 #include "engine/kernels/tiles.h"
 
+#include "core/vectors.h"
 #include "engine/kernels/lanes.h"
-#include "engine/kernels/vectors.h"
 
 namespace tenon::kernels {
 namespace narrow_tiles {

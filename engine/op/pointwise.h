@@ -1,4 +1,5 @@
 #pragma once
+#include "core/vectors.h"
 #include "engine/autograd/node.h"
 #include "engine/op/op.h"
 #include "engine/op/result_type.h"
@@ -24,7 +25,8 @@ namespace pointwise {
 enum class Types : uint8_t { any, floating, compare };  ///< floating: integers become f32; compare: the result is bool
 
 template <class Out, class T, class F, size_t... I>
-inline void loop_with(char* const* data, const int64_t* st, int64_t n, F f, std::index_sequence<I...>) {
+[[gnu::always_inline]] inline void loop_with(char* const* data, const int64_t* st, int64_t n, F f,
+                                             std::index_sequence<I...>) {
   constexpr auto w = static_cast<int64_t>(sizeof(T));
   Out* out = reinterpret_cast<Out*>(data[0]);
   if (st[0] == static_cast<int64_t>(sizeof(Out)) && ((st[I + 1] == w) && ...)) {
@@ -52,10 +54,20 @@ inline void loop_with(char* const* data, const int64_t* st, int64_t n, F f, std:
     *reinterpret_cast<Out*>(data[0] + i * st[0]) = f(*reinterpret_cast<const T*>(data[I + 1] + i * st[I + 1])...);
 }
 
+/// Formulas of one operand that are of floating-point numbers alone are long ones: see Note [Wide vectors].
+template <class Op, class T>
+constexpr bool is_long = std::is_same_v<T, float>&& Op::types == Types::floating;
+
 template <class Op, class T>
 void forward1(char* const* d, const int64_t* s, int64_t n) {
-  loop_with<T, T>(
-      d, s, n, [](T x) -> T { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
+  const auto loop = [&]() __attribute__((always_inline)) {
+    loop_with<T, T>(
+        d, s, n, [](T x) -> T { return Op::template forward<T>(x); }, std::make_index_sequence<1>{});
+  };
+  if constexpr (is_long<Op, T>)
+    in_vectors(n, loop);
+  else
+    loop();
 }
 template <class Op, class T>
 void forward2(char* const* d, const int64_t* s, int64_t n) {
@@ -70,8 +82,14 @@ void forward2(char* const* d, const int64_t* s, int64_t n) {
 // Gradient loops take g, x, y (unary) or g, a, b, y (binary); operands that a formula does not read repeat g's address.
 template <class Op, class T>
 void backward1(char* const* d, const int64_t* s, int64_t n) {
-  loop_with<T, T>(
-      d, s, n, [](T g, T x, T y) -> T { return Op::template gradient<T>(g, x, y); }, std::make_index_sequence<3>{});
+  const auto loop = [&]() __attribute__((always_inline)) {
+    loop_with<T, T>(
+        d, s, n, [](T g, T x, T y) -> T { return Op::template gradient<T>(g, x, y); }, std::make_index_sequence<3>{});
+  };
+  if constexpr (is_long<Op, T>)
+    in_vectors(n, loop);
+  else
+    loop();
 }
 template <class Op, int Side, class T>
 void backward2(char* const* d, const int64_t* s, int64_t n) {

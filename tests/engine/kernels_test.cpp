@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/vectors.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/loss.h"
 #include "engine/kernels/norm.h"
@@ -14,7 +15,6 @@
 #include "engine/kernels/tiled_gemm.h"
 #include "engine/kernels/tiles.h"
 #include "engine/kernels/update.h"
-#include "engine/kernels/vectors.h"
 #include "engine/op/scalar.h"
 #include "tests/engine/kernel_values.h"
 

@@ -1,12 +1,13 @@
-#include "engine/kernels/vectors.h"
+#include "core/vectors.h"
 
 #include <cstdlib>
 
-namespace tenon::kernels {
+namespace tenon {
 namespace {
 
 bool processor_has_wide_vectors() {
 #if TENON_WIDE_VECTORS
+  __builtin_cpu_init();  // what runs before main() must ask for it
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
          !std::getenv("TENON_NARROW_VECTORS");
@@ -15,14 +16,12 @@ bool processor_has_wide_vectors() {
 #endif
 }
 
-bool g_allowed = true;
+const bool g_processor_has_them = processor_has_wide_vectors();
 
 }  // namespace
 
-bool has_wide_vectors() {
-  static const bool has = processor_has_wide_vectors();
-  return has && g_allowed;
-}
-void allow_wide_vectors(bool allowed) { g_allowed = allowed; }
+bool detail::wide_vectors = g_processor_has_them;
 
-}  // namespace tenon::kernels
+void allow_wide_vectors(bool allowed) { detail::wide_vectors = allowed && g_processor_has_them; }
+
+}  // namespace tenon
