@@ -38,13 +38,17 @@ std::vector<int64_t> growth_sizes(int64_t fixed) {
 struct GrowthRow {
   int64_t parameters = 0;
   double step_ms = 0;                   ///< median of the steps of `seconds`, three at least
-  double peak_rss = 0, rss_before = 0;  ///< bytes that the process had at most, and before the net was made
+  double peak_rss = 0, rss_before = 0;  ///< bytes that the process had at most, and behind a step of the least net
 };
 
 GrowthRow measure_here(const Bench& b, const SizedNet& sized, const GrowthAxis& axis) {
   NetSize size = sized.fixed;
   size.*axis.size = b.at;
   GrowthRow row;
+  // What a first step loads and keeps whatever the net's size is no growth.
+  const BenchNet least = sized.make({.batch = 1, .width = 4, .depth = 1, .length = sized.fixed.length ? 4 : 0});
+  least.model->train();
+  least.step(b.bf16);
   row.rss_before = static_cast<double>(peak_memory());
   const BenchNet net = sized.make(size);
   net.model->initialize(0);
