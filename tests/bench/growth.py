@@ -287,8 +287,8 @@ def table(rows):
                 cells += more
                 above += [f"{what} of {w}" for w in who]
             lines.append(cells + [", ".join(above)])
-    said = "Power: growth from one size to twice it, as a power of the size. MB: beyond a process that has trained the least net.\n\n"
-    return said + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    said = "Power: growth from one size to twice it, as a power of the size. MB: beyond those of the least net's training."
+    return said + "\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 AXES = {
@@ -311,7 +311,8 @@ def ticks(least, most):
     """1, 2 and 5 times powers of ten that hold the values between them; powers of ten alone where those are many."""
     most = max(most, 1.01 * least)
     steps = (1, 2, 5) if most / least < 100 else (1,)
-    all_of = [s * 10.0**e for e in range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1) for s in steps]
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    all_of = [s * 10.0**e for e in powers for s in steps]
     low = max(t for t in all_of if t <= least)
     high = min([t for t in all_of if t >= most] or [all_of[-1]])
     return [t for t in all_of if low <= t <= high]
@@ -326,7 +327,7 @@ def marker(side, x, y):
 
 def panel(line, left, title, value, due):
     """Both curves, and dotted what the arithmetic says, through Tenon's last point."""
-    width, top, bottom = 268, 62, 262
+    width, top, bottom = 258, 62, 262
     sizes = [r["at"] for r in line]
     values = {side: [value(r[side]) for r in line] for side in COLOURS}
     marks = ticks(min(map(min, values.values())), max(map(max, values.values())))
@@ -364,18 +365,18 @@ def picture(net, axis, line):
     unit = AXES.get((net, axis), "samples of a batch")
     out = [
         '<svg xmlns="http://www.w3.org/2000/svg" width="680" height="306" font-family="sans-serif" font-size="12">',
-        f'<text x="52" y="22" font-size="14" fill="{INK}">{net} by {axis} ({others})</text>',
+        f'<text x="62" y="22" font-size="14" fill="{INK}">{net} by {axis} ({others})</text>',
     ]
-    place = 456
+    place = 450
     for side, name in SIDES.items():
         out += [marker(side, place, 18), f'<text x="{place + 11}" y="22" fill="{INK}">{name}</text>']
         place += 66
     out.append(f'<line x1="{place}" y1="18" x2="{place + 22}" y2="18" {DOTTED}/>')
     out.append(f'<text x="{place + 27}" y="22" fill="{INK}">arithmetic</text>')
-    out += panel(line, 52, "time of a step, ms", lambda r: r["step_ms"], lambda r: r["flop"])
-    out += panel(line, 396, "memory beyond that of the least net, MB", lambda r: r["net"] / 1e6, memory_arithmetic)
-    for left in (52, 396):
-        out.append(f'<text x="{left + 134}" y="298" fill="{INK}" text-anchor="middle">{unit}</text>')
+    out += panel(line, 62, "time of a step, ms", lambda r: r["step_ms"], lambda r: r["flop"])
+    out += panel(line, 406, "memory beyond that of the least net, MB", lambda r: r["net"] / 1e6, memory_arithmetic)
+    for left in (62, 406):
+        out.append(f'<text x="{left + 129}" y="298" fill="{INK}" text-anchor="middle">{unit}</text>')
     return "\n".join(out + ["</svg>\n"])
 
 
