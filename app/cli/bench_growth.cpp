@@ -41,18 +41,21 @@ struct GrowthRow {
   double peak_rss = 0, rss_before = 0;  ///< bytes that the process had at most, and behind a step of the least net
 };
 
+BenchNet made_to_train(const SizedNet& sized, const NetSize& size) {
+  BenchNet net = sized.make(size);
+  net.model->initialize(0);
+  net.model->train();
+  return net;
+}
+
 GrowthRow measure_here(const Bench& b, const SizedNet& sized, const GrowthAxis& axis) {
   NetSize size = sized.fixed;
   size.*axis.size = b.at;
   GrowthRow row;
   // What a first step loads and keeps whatever the net's size is no growth.
-  const BenchNet least = sized.make({.batch = 1, .width = 4, .depth = 1, .length = sized.fixed.length ? 4 : 0});
-  least.model->train();
-  least.step(b.bf16);
+  made_to_train(sized, {.batch = 1, .width = 4, .depth = 1, .length = sized.fixed.length ? 4 : 0}).step(b.bf16);
   row.rss_before = static_cast<double>(peak_memory());
-  const BenchNet net = sized.make(size);
-  net.model->initialize(0);
-  net.model->train();
+  const BenchNet net = made_to_train(sized, size);
   row.parameters = net.model->parameter_count();
   std::vector<double> ms;
   const auto steps_for = [&](double seconds, size_t least, size_t most) {
