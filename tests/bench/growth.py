@@ -8,7 +8,7 @@ the arithmetic) and a picture NET_AXIS.svg for each net and axis. --from draws w
 
 What the arithmetic says: time grows as the floating-point operations that PyTorch counts, memory of a wider net as its
 parameters, of an image's side as its square, else in proportion; at least in proportion all of them. More than 0.15
-above that is super-linear; memory is judged from 8 MB on."""
+above that is super-linear. Memory is judged from 8 MB on, time where the best two rounds agree."""
 
 import argparse
 import json
@@ -180,6 +180,12 @@ def tenon(*words):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def apart(rounds):
+    """Whether the best two rounds differ by more than a tenth: other programs were in the way."""
+    least = sorted(rounds)[:2]
+    return least[-1] > 1.1 * least[0]
+
+
 class Point:
     """One size of one net, and what each side measured there, round by round."""
 
@@ -195,11 +201,7 @@ class Point:
             sys.exit(f"{self.net} with a {self.axis} of {self.at} is not the same net in PyTorch")
 
     def scatters(self):
-        def apart(rows):
-            least = sorted(r["step_ms"] for r in rows)[:2]
-            return least[-1] > 1.1 * least[0]
-
-        return apart(self.tenon) or apart(self.torch)
+        return any(apart([r["step_ms"] for r in rows]) for rows in (self.tenon, self.torch))
 
     def row(self):
         def side(rows):
@@ -266,7 +268,10 @@ def growth_cells(before, now, value, arithmetic, scale):
         return cells + [""] * 3, []
     powers = [power(before[side][value], now[side][value]) for side in SIDES]
     due = max(1.0, power(arithmetic(before), arithmetic(now)))
-    judged = [side for side in SIDES if value != "net" or before[side]["net"] >= SMALL]
+    if value == "net":
+        judged = [side for side in SIDES if before[side]["net"] >= SMALL]
+    else:
+        judged = [side for side in SIDES if not any(apart(row[side]["rounds_ms"]) for row in (before, now))]
     above = [SIDES[side] for side, p in zip(SIDES, powers) if side in judged and p > due + ABOVE]
     return cells + [f"{p:.2f}" for p in powers + [due]], above
 
@@ -286,8 +291,11 @@ def table(rows):
                 more, who = growth_cells(before, now, value, arithmetic, scale)
                 cells += more
                 above += [f"{what} of {w}" for w in who]
+            scattered = [SIDES[side] for side in SIDES if apart(now[side]["rounds_ms"])]
+            if scattered:
+                above.append(f"({' and '.join(scattered)} scattered: time not judged)")
             lines.append(cells + [", ".join(above)])
-    said = "Power: growth from one size to twice it, as a power of the size. MB: beyond those of the least net's training."
+    said = "Power: growth from one size to twice it, as a power of the size. MB: beyond those of the least net."
     return said + "\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
