@@ -18,9 +18,8 @@
 #include "core/random.h"
 #include "core/version.h"
 #include "engine/autograd/autograd.h"
-#include "engine/nn/layers.h"
+#include "engine/nn/module.h"
 #include "engine/op/autocast.h"
-#include "engine/ops/loss.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
@@ -66,26 +65,27 @@ Tensor bench_classes(const Shape& size, int64_t below) {
   return t;
 }
 
-void bench_training(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
-                    Tensor (*loss)(const Tensor&, const Tensor&), optim::Optimizer& optimizer, double lr) {
+void BenchNet::step(bool bf16) const {
+  optimizer->zero_grad();
+  Tensor error;
+  {
+    const AutocastScope cast(DType::bf16, bf16);
+    error = loss((*model)(x), y);
+  }
+  backward(error);
+  NoGrad off;
+  optimizer->step(lr);
+}
+
+void bench_training(const Bench& b, const std::string& name, const BenchNet& net) {
+  nn::Module& model = *net.model;
   model.initialize(0);
   model.train();
-  auto step = [&] {
-    optimizer.zero_grad();
-    Tensor error;
-    {
-      const AutocastScope cast(DType::bf16, b.bf16);
-      error = loss(model(x), y);
-    }
-    backward(error);
-    NoGrad off;
-    optimizer.step(lr);
-  };
-  b.emit(name, "train_steps", b.rate(step), "steps/s");
+  b.emit(name, "train_steps", b.rate([&] { net.step(b.bf16); }), "steps/s");
   model.train(false);
   NoGrad off;
-  b.emit(name, "infer_batches", b.rate([&] { model(x); }), "batches/s");
-  Tensor one = contiguous(slice(x, 0, 0, 1));
+  b.emit(name, "infer_batches", b.rate([&] { model(net.x); }), "batches/s");
+  Tensor one = contiguous(slice(net.x, 0, 0, 1));
   for (int i = 0; i < 10; ++i) model(one);
   std::vector<double> us;
   for (int i = 0; i < 200; ++i) {
@@ -100,38 +100,6 @@ void bench_training(const Bench& b, const std::string& name, nn::Module& model, 
 }
 
 namespace {
-
-template <class M, class... A>
-std::shared_ptr<nn::Module> layer(A&&... args) {
-  return std::make_shared<M>(std::forward<A>(args)...);
-}
-
-/// 2-16-16-1 tanh MLP, batch 16, MSE, SGD 0.1: nothing but per-operation cost.
-void tiny(const Bench& b) {
-  nn::Sequential m(
-      {layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)});
-  bench_training(b, "tiny", m, bench_normal({16, 2}, 1), bench_normal({16, 1}, 2), mse_loss,
-                 *optim::make_optimizer("sgd", m.parameters()), 0.1);
-}
-
-/// 784-512-512-10 ReLU MLP, batch 64, cross entropy, Adam 1e-3.
-void mlp(const Bench& b) {
-  nn::Sequential m(
-      {layer<nn::Linear>(784, 512), nn::relu(), layer<nn::Linear>(512, 512), nn::relu(), layer<nn::Linear>(512, 10)});
-  bench_training(b, "mlp", m, bench_normal({64, 784}, 1), bench_classes({64}, 10), cross_entropy,
-                 *optim::make_optimizer("adam", m.parameters()), 1e-3);
-}
-
-/// 1x28x28: two 3x3 convolutions with pooling, two linear layers; batch 64, Adam.
-void cnn(const Bench& b) {
-  Conv2dOptions same;
-  same.padding = {1, 1};
-  nn::Sequential m({layer<nn::Conv2d>(1, 32, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
-                    layer<nn::Conv2d>(32, 64, Dims{3, 3}, same), nn::relu(), layer<nn::MaxPool2d>(Pool2dOptions{}),
-                    layer<nn::Flatten>(), layer<nn::Linear>(64 * 7 * 7, 128), nn::relu(), layer<nn::Linear>(128, 10)});
-  bench_training(b, "cnn", m, bench_normal({64, 1, 28, 28}, 1), bench_classes({64}, 10), cross_entropy,
-                 *optim::make_optimizer("adam", m.parameters()), 1e-3);
-}
 
 /// Nanoseconds a call on one element, without and with the graph being recorded.
 void op_cost(const Bench& b) {
@@ -177,14 +145,15 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
   static const std::map<std::string, void (*)(const Bench&)> all = {{"attention", bench_attention},
                                                                     {"builder", bench_builder},
                                                                     {"checkpoint", bench_checkpoint},
-                                                                    {"cnn", cnn},
+                                                                    {"cnn", bench_cnn},
                                                                     {"conv", bench_conv},
                                                                     {"curves", bench_curves},
                                                                     {"gpt", bench_gpt},
+                                                                    {"growth", bench_growth},
                                                                     {"loader", bench_loader},
                                                                     {"lstm", bench_lstm},
                                                                     {"matmul", bench_matmul},
-                                                                    {"mlp", mlp},
+                                                                    {"mlp", bench_mlp},
                                                                     {"op_cost", op_cost},
                                                                     {"onnx", bench_onnx},
                                                                     {"open", bench_open},
@@ -192,15 +161,15 @@ const std::map<std::string, void (*)(const Bench&)>& workloads() {
                                                                     {"pointwise", bench_pointwise},
                                                                     {"reduce", bench_reduce},
                                                                     {"resnet18", bench_resnet18},
-                                                                    {"tiny", tiny}};
+                                                                    {"tiny", bench_tiny}};
   return all;
 }
 /// Those that want a file.
 bool of_file(const std::string& workload) { return workload == "loader" || workload == "onnx" || workload == "open"; }
-/// Not among those that run where none is named: `curves` writes a file of hundreds of megabytes, and `builder` wants a
-/// display.
+/// Not among those that run where none is named: `curves` writes a file of hundreds of megabytes, `builder` wants a
+/// display, and `growth` takes minutes.
 bool only_named(const std::string& workload) {
-  return workload == "curves" || workload == "builder" || of_file(workload);
+  return workload == "curves" || workload == "builder" || workload == "growth" || of_file(workload);
 }
 
 int bench(const Args& args) {
@@ -218,6 +187,9 @@ int bench(const Args& args) {
   b.project = args.text("--project");
   b.against = args.text("--against");
   b.batch = args.integer("--batch", b.batch, 1);
+  b.net = args.text("--net");
+  b.axis = args.text("--axis");
+  b.at = args.integer("--at", b.at, 1);
   if (args.text("--device", "cpu") != "cpu")
     throw Error::usage("the workloads are measured on the CPU", "What a run does on a GPU: tenon profile PROJECT.");
   set_num_threads(static_cast<int>(b.threads));
@@ -246,25 +218,30 @@ int bench(const Args& args) {
   return 0;
 }
 
-const bool registered_bench = register_command(
-    {"bench",
-     "[WORKLOAD...] | loader PROJECT | open FILE | onnx FILE",
-     0,
-     64,
-     {{"--threads", "N", "threads that compute; default every core"},
-      {"--seconds", "S", "time for each measurement; default 3"},
-      {"--device", "D", "cpu"},
-      {"--amp", "bf16", "models are trained in mixed precision"},
-      {"--runs", "N", "of curves: runs in its project; default 5000"},
-      {"--points", "N", "of curves: of each long run; default 100000"},
-      {"--layers", "N", "of builder: layers of its model; default 10000"},
-      {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
-      {"--against", "FILE", "of onnx: another model, run in turns with it"},
-      {"--batch", "N", "of onnx: where the model leaves it open; default 1, then 64"},
-      {"--json", "", "JSON lines on standard output"}},
-     "measures the engine on fixed workloads, on a model file (onnx) or on the data of a project beside its steps "
-     "(loader), and the window on a large project (curves), model (builder) or file (open)",
-     bench});
+const bool registered_bench =
+    register_command({"bench",
+                      "[WORKLOAD...] | loader PROJECT | open FILE | onnx FILE",
+                      0,
+                      64,
+                      {{"--threads", "N", "threads that compute; default every core"},
+                       {"--seconds", "S", "time for each measurement; default 3"},
+                       {"--device", "D", "cpu"},
+                       {"--amp", "bf16", "models are trained in mixed precision"},
+                       {"--runs", "N", "of curves: runs in its project; default 5000"},
+                       {"--points", "N", "of curves: of each long run; default 100000"},
+                       {"--layers", "N", "of builder: layers of its model; default 10000"},
+                       {"--project", "FILE", "of curves: made where there is none, and kept; else it goes"},
+                       {"--against", "FILE", "of onnx: another model, run in turns with it"},
+                       {"--batch", "N", "of onnx: where the model leaves it open; default 1, then 64"},
+                       {"--net", "NET", "of growth: mlp, cnn or gpt; default each"},
+                       {"--axis", "AXIS", "of growth: batch, width, depth or length; default each"},
+                       {"--at", "N", "of growth: one size of that axis, measured in this process"},
+                       {"--json", "", "JSON lines on standard output"}},
+                      "measures the engine on fixed workloads, on mlp, cnn and gpt in other sizes (growth), on a model "
+                      "file (onnx) or on "
+                      "the data of a project beside its steps (loader), and the window on a large project (curves), "
+                      "model (builder) or file (open)",
+                      bench});
 
 }  // namespace
 bool window_can_be_measured(const std::string& workload) {

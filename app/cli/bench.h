@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Bench {
   std::string file;                       ///< of `loader`, `open` and `onnx`
   int64_t batch = 0;                      ///< of `onnx`; 0: one of 1 and one of 64
   std::string against;                    ///< of `onnx`: another model; empty: none
+  std::string net, axis;                  ///< of `growth`: the one that is measured; empty: each
+  int64_t at = 0;                         ///< of `growth`: the size that is measured; 0: one after the other
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const;
 
@@ -64,11 +67,39 @@ struct BenchFolder {
 /// Random numbers, the same in every run: of a normal distribution, and whole ones of [0, below).
 Tensor bench_normal(const Shape& size, uint64_t stream, DType dtype = DType::f32);
 Tensor bench_classes(const Shape& size, int64_t below);
-/// Training steps, batches and single samples of a model a second, and the memory of the process after them.
-void bench_training(const Bench& b, const std::string& name, nn::Module& model, const Tensor& x, const Tensor& y,
-                    Tensor (*loss)(const Tensor&, const Tensor&), optim::Optimizer& optimizer, double lr);
+/// A net of the workloads with a batch for it and what trains it.
+struct BenchNet {
+  std::shared_ptr<nn::Module> model;
+  Tensor x, y;
+  Tensor (*loss)(const Tensor&, const Tensor&);
+  std::shared_ptr<optim::Optimizer> optimizer;
+  double lr;
+  /// Gradients are dropped, forward (under autocast where it is bf16), backward, one update.
+  void step(bool bf16) const;
+};
+/// The sizes that a net of the workloads can have otherwise than there.
+struct NetSize {
+  int64_t batch;  ///< samples
+  int64_t
+      width;  ///< of mlp: a hidden layer's numbers; of cnn: the first resolution's channels; of gpt: a token's numbers
+  int64_t depth;   ///< of mlp: hidden layers; of cnn: convolutions at each resolution; of gpt: blocks
+  int64_t length;  ///< of cnn: an image's side in pixels; of gpt: a sample's tokens; 0 where there is none
+};
+/// A net that can be made in other sizes.
+struct SizedNet {
+  const char* name;  ///< its workload's
+  NetSize fixed;     ///< of its workload
+  BenchNet (*make)(const NetSize&);
+};
+extern const SizedNet kMlp, kCnn, kGpt;
 
-// Models of some size, and single ops.
+/// Training steps, batches and single samples of a model a second, and the memory of the process after them.
+void bench_training(const Bench& b, const std::string& name, const BenchNet& net);
+
+// Models, and single ops.
+void bench_tiny(const Bench& b);
+void bench_mlp(const Bench& b);
+void bench_cnn(const Bench& b);
 void bench_resnet18(const Bench& b);
 void bench_gpt(const Bench& b);
 void bench_lstm(const Bench& b);
@@ -80,6 +111,8 @@ void bench_attention(const Bench& b);
 void bench_optimizer(const Bench& b);
 void bench_checkpoint(const Bench& b);
 
+/// How a training step's time and memory grow with the batch and the sizes of mlp, cnn and gpt.
+void bench_growth(const Bench& b);
 /// Whether there is a window, and a display for it; says what is missing.
 bool window_can_be_measured(const std::string& workload);
 /// A project of many runs, some of them long: made, opened, filtered, and its curves drawn.

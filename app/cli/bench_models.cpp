@@ -1,8 +1,10 @@
 // tenon bench: training steps of models of some size, written as the PyTorch script that runs beside them has them.
+#include <fmt/format.h>
+
 #include "app/cli/bench.h"
 #include "engine/formats/python/reader.h"
 #include "engine/model/graph_module.h"
-#include "engine/nn/module.h"
+#include "engine/nn/layers.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/view.h"
 #include "engine/optim/optimizer.h"
@@ -38,7 +40,8 @@ class ResNet18(nn.Module):
         return self.body(x)
 )";
 
-constexpr const char* kGpt = R"(
+/// Of a length, a width and a depth.
+constexpr const char* kGptSource = R"(
 class Block(nn.Module):
     def __init__(self, d, h):
         super().__init__()
@@ -52,13 +55,13 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh"))
 
 class Gpt(nn.Module):
-    def __init__(self, vocab=256, t=128, d=256, h=4, n=4):
+    def __init__(self, vocab=256, t={0}, d={1}, h=4, n={2}):
         super().__init__()
         self.tok, self.pos = nn.Embedding(vocab, d), LearnedPositions(t, d)
         self.blocks = nn.Sequential(*[Block(d, h) for _ in range(n)])
         self.ln, self.head = nn.LayerNorm(d), nn.Linear(d, vocab, bias=False)
 
-    def forward(self, x):  # input: i64 [128]
+    def forward(self, x):  # input: i64 [{0}]
         return self.head(self.ln(self.blocks(self.pos(self.tok(x)))))
 )";
 
@@ -77,27 +80,102 @@ Tensor token_loss(const Tensor& o, const Tensor& y) {
   return cross_entropy(reshape(o, {-1, o.size(-1)}), reshape(y, {-1}));
 }
 
+template <class M, class... A>
+std::shared_ptr<nn::Module> layer(A&&... args) {
+  return std::make_shared<M>(std::forward<A>(args)...);
+}
+
+BenchNet net_of(std::shared_ptr<nn::Module> model, Tensor x, Tensor y, Tensor (*loss)(const Tensor&, const Tensor&),
+                const char* optimizer, double lr, const std::vector<Attr>& attrs = {}) {
+  auto made = optim::make_optimizer(optimizer, model->parameters(), attrs);
+  return {std::move(model), std::move(x), std::move(y), loss, std::move(made), lr};
+}
+
+BenchNet read_net(const std::string& source, Tensor x, Tensor y, Tensor (*loss)(const Tensor&, const Tensor&),
+                  const char* optimizer, double lr, const std::vector<Attr>& attrs = {}) {
+  return net_of(layer<GraphModule>(python::read_model(source).model), std::move(x), std::move(y), loss, optimizer, lr,
+                attrs);
+}
+
+/// 784, the hidden layers with ReLU, 10; cross entropy, Adam 1e-3.
+BenchNet mlp_net(const NetSize& s) {
+  std::vector<std::shared_ptr<nn::Module>> layers;
+  for (int64_t i = 0; i < s.depth; ++i) {
+    layers.push_back(layer<nn::Linear>(i == 0 ? 784 : s.width, s.width));
+    layers.push_back(nn::relu());
+  }
+  layers.push_back(layer<nn::Linear>(s.width, 10));
+  return net_of(layer<nn::Sequential>(layers), bench_normal({s.batch, 784}, 1), bench_classes({s.batch}, 10),
+                cross_entropy, "adam", 1e-3);
+}
+
+/// One channel; 3x3 convolutions with ReLU and pooling at two resolutions, of `width` and twice as many channels; two
+/// linear layers, the hidden one of four times as many numbers; Adam 1e-3.
+BenchNet cnn_net(const NetSize& s) {
+  Conv2dOptions same;
+  same.padding = {1, 1};
+  std::vector<std::shared_ptr<nn::Module>> layers;
+  int64_t channels = 1;
+  for (const int64_t wide : {s.width, 2 * s.width}) {
+    for (int64_t i = 0; i < s.depth; ++i) {
+      layers.push_back(layer<nn::Conv2d>(channels, wide, Dims{3, 3}, same));
+      layers.push_back(nn::relu());
+      channels = wide;
+    }
+    layers.push_back(layer<nn::MaxPool2d>(Pool2dOptions{}));
+  }
+  const int64_t side = s.length / 2 / 2;
+  for (auto& l : {layer<nn::Flatten>(), layer<nn::Linear>(channels * side * side, 4 * s.width), nn::relu(),
+                  layer<nn::Linear>(4 * s.width, 10)})
+    layers.push_back(l);
+  return net_of(layer<nn::Sequential>(layers), bench_normal({s.batch, 1, s.length, s.length}, 1),
+                bench_classes({s.batch}, 10), cross_entropy, "adam", 1e-3);
+}
+
+/// A GPT of bytes with 4 heads; AdamW 3e-4 with weight decay 0.1.
+BenchNet gpt_net(const NetSize& s) {
+  const Shape ids{s.batch, s.length};
+  return read_net(fmt::format(kGptSource, s.length, s.width, s.depth), bench_classes(ids, 256), bench_classes(ids, 256),
+                  token_loss, "adamw", 3e-4, {{"weight_decay", 0.1}});
+}
+
+void bench_fixed(const Bench& b, const SizedNet& net) { bench_training(b, net.name, net.make(net.fixed)); }
+
 }  // namespace
+
+const SizedNet kMlp{"mlp", {.batch = 64, .width = 512, .depth = 2, .length = 0}, mlp_net};
+const SizedNet kCnn{"cnn", {.batch = 64, .width = 32, .depth = 1, .length = 28}, cnn_net};
+const SizedNet kGpt{"gpt", {.batch = 8, .width = 256, .depth = 4, .length = 128}, gpt_net};
+
+/// 2-16-16-1 tanh MLP, batch 16, MSE, SGD 0.1: nothing but per-operation cost.
+void bench_tiny(const Bench& b) {
+  const std::vector<std::shared_ptr<nn::Module>> layers = {
+      layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)};
+  bench_training(
+      b, "tiny",
+      net_of(layer<nn::Sequential>(layers), bench_normal({16, 2}, 1), bench_normal({16, 1}, 2), mse_loss, "sgd", 0.1));
+}
+
+/// 784-512-512-10 ReLU MLP, batch 64.
+void bench_mlp(const Bench& b) { bench_fixed(b, kMlp); }
+
+/// 1x28x28: two 3x3 convolutions of 32 and 64 channels with pooling, two linear layers; batch 64.
+void bench_cnn(const Bench& b) { bench_fixed(b, kCnn); }
+
+/// Byte GPT: 4 layers, width 256, context 128, batch 8.
+void bench_gpt(const Bench& b) { bench_fixed(b, kGpt); }
 
 /// ResNet-18 for 3x32x32, batch 32, SGD 0.1 with momentum 0.9 and weight decay 5e-4.
 void bench_resnet18(const Bench& b) {
-  GraphModule m(python::read_model(kResnet18).model);
-  const auto sgd = optim::make_optimizer("sgd", m.parameters(), {{"momentum", 0.9}, {"weight_decay", 5e-4}});
-  bench_training(b, "resnet18", m, bench_normal({32, 3, 32, 32}, 1), bench_classes({32}, 10), cross_entropy, *sgd, 0.1);
-}
-
-/// Byte GPT: 4 layers, 4 heads, width 256, context 128, batch 8, AdamW 3e-4 with weight decay 0.1.
-void bench_gpt(const Bench& b) {
-  GraphModule m(python::read_model(kGpt).model);
-  const auto adamw = optim::make_optimizer("adamw", m.parameters(), {{"weight_decay", 0.1}});
-  bench_training(b, "gpt", m, bench_classes({8, 128}, 256), bench_classes({8, 128}, 256), token_loss, *adamw, 3e-4);
+  bench_training(b, "resnet18",
+                 read_net(kResnet18, bench_normal({32, 3, 32, 32}, 1), bench_classes({32}, 10), cross_entropy, "sgd",
+                          0.1, {{"momentum", 0.9}, {"weight_decay", 5e-4}}));
 }
 
 /// Byte LSTM: embedding 128, 2 layers of 256, sequence 64, batch 32, Adam 1e-3.
 void bench_lstm(const Bench& b) {
-  GraphModule m(python::read_model(kLstm).model);
-  const auto adam = optim::make_optimizer("adam", m.parameters());
-  bench_training(b, "lstm", m, bench_classes({32, 64}, 256), bench_classes({32, 64}, 256), token_loss, *adam, 1e-3);
+  bench_training(b, "lstm",
+                 read_net(kLstm, bench_classes({32, 64}, 256), bench_classes({32, 64}, 256), token_loss, "adam", 1e-3));
 }
 
 }  // namespace tenon::app
