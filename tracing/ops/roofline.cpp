@@ -89,9 +89,9 @@ std::string roofline_sentence(const Roofline& r) {
                                                        : "");
   }
   if (beyond)
-    s += fmt::format(" {} above 100 %: what {} read lay in a cache, or {} compute in fewer bits than 32.",
+    s += fmt::format(" {} above 100 %: what {} read lay in a cache, or {} in fewer bits than 32.",
                      beyond == 1 ? "One row is" : count_text(beyond) + " rows are", beyond == 1 ? "it" : "they",
-                     beyond == 1 ? "it" : "they");
+                     beyond == 1 ? "it computes" : "they compute");
   return s;
 }
 
@@ -141,7 +141,7 @@ Roofline roofline(const std::vector<std::shared_ptr<const StepRecord>>& steps, c
       const auto [at, first] = known.emplace(std::tuple(op.name, op.flops, op.bytes), rows.size());
       if (first) rows.push_back({.op = op.name, .sizes = sizes_of(*step, op)});
       RoofRow& row = rows[at->second];
-      if (step == steps.back()) row.calls.push_back(op.seq);
+      if (&step == &steps.back()) row.calls.push_back(op.seq);
       ++row.count;
       row.ns += op.duration_ns;
       row.flops += op.flops;
