@@ -74,7 +74,7 @@ void tell_of_ceilings(std::vector<Finding>& f, const std::optional<kernels::Ceil
                         "tenon doctor --measure: about a second, best while nothing else runs", true});
   f.push_back({"ceilings",
                fmt::format("{:.4g} GFLOP/s of f32 multiply-adds, {:.4g} GB/s copied with {} thread{}; the ridge is at "
-                           "{:.3g} FLOP a byte",
+                           "{:.3g} FLOP per byte",
                            c->flops / 1e9, c->bytes / 1e9, c->threads, c->threads == 1 ? "" : "s", c->ridge()),
                ""});
   f.back().figures = {{"flops_per_second", c->flops}, {"bytes_per_second", c->bytes}, {"threads", c->threads}};

@@ -49,7 +49,7 @@ TEST_F(RooflinePicture, the_roof_has_its_figures_and_every_op_with_work_a_dot) {
   EXPECT_TRUE(shows(s, "40 GFLOP/s of f32 multiply-adds")) << s.dump();
   EXPECT_TRUE(shows(s, "4 GB/s copied"));
   EXPECT_TRUE(shows(s, "ridge at 10"));
-  EXPECT_TRUE(shows(s, "FLOP a byte"));
+  EXPECT_TRUE(shows(s, "FLOP per byte"));
   EXPECT_TRUE(shows(s, "conv2d backward"));
   for (const auto& row : m.roofline()->rows)
     EXPECT_GT(center_of(s, {RooflineModel::dot, row_with(m, row.calls.front())}).x, 0) << row.op;
@@ -62,7 +62,7 @@ TEST_F(RooflinePicture, the_roof_has_its_figures_and_every_op_with_work_a_dot) {
 
 TEST_F(RooflinePicture, what_is_near_the_roof_is_high_and_what_computes_much_a_byte_is_right) {
   // All compute 10 GFLOP/s: of 40 above the ridge, and of 32 below it.
-  EXPECT_GT(dot_of(1).x, dot_of(4).x) << "50 FLOP a byte, and 8";
+  EXPECT_GT(dot_of(1).x, dot_of(4).x) << "50 FLOP per byte, and 8";
   EXPECT_NEAR(dot_of(1).y, dot_of(4).y, 1);
   EXPECT_LT(dot_of(2).x, dot_of(4).x) << "without arithmetic it stands left of all";
   EXPECT_EQ(m.roofline()->rows[static_cast<size_t>(row_with(m, 2))].flops, 0);
@@ -93,7 +93,7 @@ TEST_F(RooflinePicture, the_pointer_tells_what_a_dot_is) {
   EXPECT_TRUE(m.pointer({PointerEvent::Type::move, Button::none, at.x, at.y, {}}));
   EXPECT_FALSE(m.pointer({PointerEvent::Type::move, Button::none, at.x, at.y, {}})) << "the same dot";
   const std::string& tip = m.frame(kRoofPicture).tip_at(at.x, at.y);
-  for (const char* part : {"linear [2, 128] [10, 128]", "one call, 60.0 µs", "10 of 32 GFLOP/s at 8 FLOP a byte: 31 %",
+  for (const char* part : {"linear [2, 128] [10, 128]", "one call, 60.0 µs", "10 of 32 GFLOP/s at 8 FLOP per byte: 31 %",
                            "Its limit is the memory"})
     EXPECT_NE(tip.find(part), std::string::npos) << part << " in:\n" << tip;
   EXPECT_TRUE(m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}}));

@@ -76,9 +76,12 @@ std::string roofline_sentence(const Roofline& r) {
     if (row.limit == Limit::size) small_ns += row.ns;
     beyond += row.reached() > 1;
   }
-  std::string s =
-      fmt::format("Of the {}, {} run at half of their ceiling or more, and {} are calls too small to fill the machine.",
-                  steps_text(r), share_text(share(r.near_ns, r.step_ns)), share_text(share(small_ns, r.step_ns)));
+  std::string s = fmt::format("Of the {}, {} run at half of their ceiling or more", steps_text(r),
+                              share_text(share(r.near_ns, r.step_ns)));
+  constexpr double kWorthTelling = 0.005;
+  if (share(small_ns, r.step_ns) >= kWorthTelling)
+    s += fmt::format(", and {} are calls too small to fill the machine", share_text(share(small_ns, r.step_ns)));
+  s += ".";
   if (!r.rows.empty() && r.rows.front().to_win() > 0) {
     const RoofRow& most = r.rows.front();
     s += fmt::format(" {} has the most to win: {} of its {}{}.",
@@ -172,7 +175,7 @@ Finding roofline_page(const Roofline& r, const StepRecord& last) {
   f.sentence = roofline_sentence(r);
   f.facts = {{"peak_gflops", "peak, GFLOP/s of f32", Unit::number, r.ceilings.flops / 1e9},
              {"copy_gbytes", "copied, GB/s", Unit::number, r.ceilings.bytes / 1e9},
-             {"ridge", "ridge, FLOP a byte", Unit::number, r.ceilings.ridge()},
+             {"ridge", "ridge, FLOP per byte", Unit::number, r.ceilings.ridge()},
              {"threads", "threads", Unit::count, int64_t{r.ceilings.threads}},
              {"step_ns", r.steps == 1 ? "step" : "steps", Unit::nanoseconds, r.step_ns},
              {"between_ns", "between its ops", Unit::nanoseconds, std::max<int64_t>(0, r.step_ns - r.ops_ns)}};
@@ -188,7 +191,7 @@ Finding roofline_page(const Roofline& r, const StepRecord& last) {
            {"gflops", "GFLOP/S", Unit::number},
            {"ceiling_gflops", "CEILING", Unit::number},
            {"gbytes", "GB/S", Unit::number},
-           {"flop_per_byte", "FLOP A BYTE", Unit::number},
+           {"flop_per_byte", "FLOP PER BYTE", Unit::number},
            {"flops", "FLOP", Unit::count, true},
            {"bytes", "BYTES", Unit::bytes, true}},
           {}};

@@ -42,6 +42,8 @@ void draw_sign(Scene& scene, Limit l, Point c, float r) {
   scene.outline(box, ink, 1.5f, r);
 }
 
+bool has_dot(const RoofRow& row) { return row.least_ns > 0 && row.ns > 0; }
+
 bool is_free(const Box& b, const std::vector<Box>& taken) {
   return std::none_of(taken.begin(), taken.end(), [&](const Box& t) { return t.overlaps(b); });
 }
@@ -79,7 +81,7 @@ RooflineModel::Plot RooflineModel::lay_out(Size size) const {
   const double peak = std::log10(c.flops / 1e9), left_roof = std::log10(c.at(std::pow(10, l.x.lo)) / 1e9);
   l.y.lo = left_roof, l.y.hi = peak;
   for (const RoofRow& row : roofline_->rows) {
-    if (row.least_ns <= 0 || row.ns <= 0) continue;
+    if (!has_dot(row)) continue;
     const double y = row.flops > 0 ? std::log10(row.gflops()) : left_roof + std::log10(row.reached());
     l.y.lo = std::min(l.y.lo, y), l.y.hi = std::max(l.y.hi, y);
   }
@@ -127,7 +129,7 @@ void RooflineModel::draw_axes(Scene& scene, const Plot& l) const {
   }
   scene.line({all.x, all.bottom()}, {all.right(), all.bottom()}, Ink::secondary);
   scene.line({all.x, all.y}, {all.x, all.bottom()}, Ink::secondary);
-  scene.text({l.area.x, l.area.bottom() + 20, l.area.w, 15}, tr("FLOP a byte"), Ink::secondary, Face::small,
+  scene.text({l.area.x, l.area.bottom() + 20, l.area.w, 15}, tr("FLOP per byte"), Ink::secondary, Face::small,
              Align::center);
   if (l.copies.w > 0) {
     scene.line({l.area.x, l.area.y}, {l.area.x, l.area.bottom()}, Ink::line);
@@ -137,34 +139,47 @@ void RooflineModel::draw_axes(Scene& scene, const Plot& l) const {
   scene.text({kRoofEdge, 4, kRoofLabels + 40, 16}, "GFLOP/s", Ink::secondary, Face::small);
 }
 
-void RooflineModel::draw_roof(Scene& scene, const Plot& l, std::vector<Box>& taken) const {
+void RooflineModel::draw_roof(Scene& scene, const Plot& l) const {
   const kernels::Ceilings& c = roofline_->ceilings;
   const double lo = std::pow(10, l.x.lo);
   const Point start{l.area.x, l.y.at(c.at(lo) / 1e9)}, ridge{l.x.at(c.ridge()), l.y.at(c.flops / 1e9)};
   if (l.copies.w > 0) scene.line({l.copies.x, start.y}, start, Ink::text, 2);
   scene.polyline({start, ridge, {l.area.right(), ridge.y}}, Ink::text, 2);
   scene.line(ridge, {ridge.x, l.area.bottom()}, Ink::secondary, 1, 0.5f);
-  const auto label = [&](Box at, const std::string& text, Align align) {
-    if (at.x < l.copies.x || at.right() > l.area.right() + 1 || at.y < l.area.y - 2 || !is_free(at, taken)) return;
-    scene.text(at, text, Ink::text, Face::small, align);
-    taken.push_back(at);
+}
+
+/// The figures of the roof, where no dot is.
+void RooflineModel::draw_figures(Scene& scene, const Plot& l, std::vector<Box>& taken) const {
+  const kernels::Ceilings& c = roofline_->ceilings;
+  const Point start{l.area.x, l.y.at(c.at(std::pow(10, l.x.lo)) / 1e9)},
+      ridge{l.x.at(c.ridge()), l.y.at(c.flops / 1e9)};
+  const auto label = [&](const std::string& text, std::initializer_list<Point> places) {
+    const float w = text_width(text, Face::small) + 6;
+    for (const Point& p : places) {
+      const Box at{p.x, p.y, w, 15};
+      if (at.x < l.copies.x || at.right() > l.area.right() + 1 || at.y < l.area.y - 2 || !is_free(at, taken)) continue;
+      scene.text(at, text, Ink::text, Face::small);
+      taken.push_back(at);
+      return;
+    }
   };
   const std::string peak = tr("{:.4g} GFLOP/s of f32 multiply-adds", c.flops / 1e9);
-  const float wide = text_width(peak, Face::small) + 6;
-  label({l.area.right() - wide, ridge.y - 17, wide, 15}, peak, Align::right);
+  const float wide = text_width(peak, Face::small) + 6, over = ridge.y - 18;
+  label(peak, {{l.area.right() - wide, over}, {ridge.x + 8, over}, {(ridge.x + l.area.right() - wide) / 2, over}});
   const std::string copy = tr("{:.4g} GB/s copied", c.bytes / 1e9);
   const float w = text_width(copy, Face::small) + 6;
-  const Point mid{(start.x + ridge.x) / 2, (start.y + ridge.y) / 2};
-  label({mid.x - w - 8, mid.y - 17, w, 15}, copy, Align::right);
-  const std::string at = tr("ridge at {:.3g}", c.ridge());
-  label({ridge.x + 4, l.area.bottom() - 17, text_width(at, Face::small) + 6, 15}, at, Align::left);
+  const auto beside = [&](float part) {  // of the slope
+    return Point{start.x + (ridge.x - start.x) * part - w - 8, start.y + (ridge.y - start.y) * part - 18};
+  };
+  label(copy, {beside(0.5f), beside(0.65f), beside(0.8f), beside(0.35f)});
+  label(tr("ridge at {:.3g}", c.ridge()), {{ridge.x + 4, l.area.bottom() - 18}, {ridge.x + 4, l.area.bottom() - 48}});
 }
 
 void RooflineModel::draw_dots(Scene& scene, const Plot& l, std::vector<Box>& taken) const {
   const auto& rows = roofline_->rows;
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::erase_if(order, [&](size_t i) { return rows[i].least_ns <= 0 || rows[i].ns <= 0; });
+  std::erase_if(order, [&](size_t i) { return !has_dot(rows[i]); });
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rows[a].ns > rows[b].ns; });
   for (const size_t i : order) {  // small ones lie above
     const Point at = place_of(rows[i], l);
@@ -178,10 +193,19 @@ void RooflineModel::draw_dots(Scene& scene, const Plot& l, std::vector<Box>& tak
                  told_of(rows[i]));
     taken.push_back({at.x - r, at.y - r, 2 * r, 2 * r});
   }
+}
+
+void RooflineModel::draw_names(Scene& scene, const Plot& l, std::vector<Box>& taken) const {
+  const auto& rows = roofline_->rows;
+  for (float x = l.copies.x; x < l.area.right(); x += 6) {  // nor across the roof
+    const double along =
+        l.x.lo + static_cast<double>((std::max(x, l.area.x) - l.x.from) / (l.x.to - l.x.from)) * (l.x.hi - l.x.lo);
+    taken.push_back({x, l.y.at(roofline_->ceilings.at(std::pow(10, along)) / 1e9) - 3, 6, 6});
+  }
   constexpr size_t kNamed = 8;  // those with the most to win, and what is selected, where there is room
   for (size_t i = 0; i < rows.size(); ++i) {
     const bool on = std::binary_search(marked_.begin(), marked_.end(), i);
-    if ((i >= kNamed && !on) || std::find(order.begin(), order.end(), i) == order.end()) continue;
+    if ((i >= kNamed && !on) || !has_dot(rows[i])) continue;
     const Point at = place_of(rows[i], l);
     const float r = radius_of(rows[i]), w = text_width(rows[i].op, Face::small) + 4;
     for (const Box& box : {Box{at.x + r + 4, at.y - 8, w, 15}, Box{at.x - r - 4 - w, at.y - 8, w, 15},
@@ -217,8 +241,10 @@ void RooflineModel::draw(Scene& scene) {
   draw_legend(scene, {kRoofEdge + 120, 4, scene.size().w - 2 * kRoofEdge - 120, 16});
   draw_axes(scene, l);
   std::vector<Box> taken;
-  draw_roof(scene, l, taken);
+  draw_roof(scene, l);
   draw_dots(scene, l, taken);
+  draw_figures(scene, l, taken);
+  draw_names(scene, l, taken);
 }
 
 }  // namespace tenon::views

@@ -57,7 +57,13 @@ Selection RooflineModel::selection_of(size_t row) const {
 
 Table RooflineModel::table() const {
   if (!roofline_ || page_.tables.empty()) return {};
-  Table t = make_page(page_, Subject{.step = links_.record(), .source = "roofline"}).tables.front().table;
+  tracing::Finding shown = page_;
+  tracing::Table& from = shown.tables.front();
+  while (from.columns.back().wide) {  // for programs: the rates say the same
+    from.columns.pop_back();
+    for (auto& row : from.rows) row.pop_back();
+  }
+  Table t = make_page(shown, Subject{.step = links_.record(), .source = "roofline"}).tables.front().table;
   for (size_t i = 0; i < t.rows.size(); ++i) t.rows[i].selection = selection_of(i);
   return t;
 }
@@ -113,7 +119,7 @@ std::string RooflineModel::told_of(const RoofRow& row) const {
   s += "\n" + (row.count == 1 ? tr("one call, {} ({} of the step)", time, part)
                               : tr("{} calls, {} ({} of the step)", format_grouped(row.count), time, part));
   if (row.flops > 0)
-    s += "\n" + tr("{:.3g} of {:.3g} GFLOP/s at {:.3g} FLOP a byte: {}", row.gflops(), row.ceiling(), row.intensity(),
+    s += "\n" + tr("{:.3g} of {:.3g} GFLOP/s at {:.3g} FLOP per byte: {}", row.gflops(), row.ceiling(), row.intensity(),
                    format_percent(row.reached()));
   if (row.bytes > 0)
     s += "\n" + tr("{:.3g} of {:.3g} GB/s", row.gbytes(), roofline_->ceilings.bytes / 1e9) +

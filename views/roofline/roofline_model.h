@@ -57,8 +57,10 @@ class RooflineModel : public StepModel {
   float radius_of(const tracing::RoofRow& row) const;
   std::string told_of(const tracing::RoofRow& row) const;
   void draw_axes(Scene& scene, const Plot& l) const;
-  void draw_roof(Scene& scene, const Plot& l, std::vector<Box>& taken) const;
+  void draw_roof(Scene& scene, const Plot& l) const;
   void draw_dots(Scene& scene, const Plot& l, std::vector<Box>& taken) const;
+  void draw_figures(Scene& scene, const Plot& l, std::vector<Box>& taken) const;
+  void draw_names(Scene& scene, const Plot& l, std::vector<Box>& taken) const;
   void draw_legend(Scene& scene, Box row) const;
   bool has_copies() const;
 

@@ -1,11 +1,15 @@
 #include "views/roofline/roofline_view.h"
 
+#include <fmt/format.h>
+
+#include <QLabel>
 #include <QSplitter>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "core/parallel.h"
 #include "views/frame/table_list.h"
+#include "views/shared/language.h"
 
 namespace tenon::views {
 
@@ -21,13 +25,20 @@ RooflineView::RooflineView(const ViewDef& def, Bench& bench, QWidget* parent)
   box->setContentsMargins(0, 0, 0, 0);
   box->setSpacing(0);
   auto* bar = new ViewBar(page);
-  headline_ = new ElidedLabel({}, bar);
-  headline_->setObjectName("roofline.headline");
-  bar->add(headline_, 1);
+  measured_ = new ElidedLabel({}, bar);
+  measured_->setObjectName("roofline.measured");
+  set_style(measured_, "voice", "secondary");
+  bar->add(measured_, 1);
   again_ = bar->add_button("roofline.again", tr("Measure again"),
                            tr("What the processor computes and copies at most; best while nothing else runs"),
                            [this] { measure(); });
   box->addWidget(bar);
+  headline_ = new QLabel(page);
+  headline_->setObjectName("roofline.headline");
+  headline_->setWordWrap(true);
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  headline_->setContentsMargins(12, 6, 12, 4);
+  box->addWidget(headline_);
   auto* split = new QSplitter(Qt::Vertical, page);
   split->setChildrenCollapsible(false);
   split->addWidget(make_canvas(model_));
@@ -102,7 +113,13 @@ void RooflineView::refresh() {
   if (roofline && roofline->rows.empty()) return set_empty(true, QString::fromStdString(model_.headline()));
   set_empty(false);
   list_->set_table(model_.table());
-  headline_->set_text(QString::fromStdString(model_.headline()));
+  headline_->setText(QString::fromStdString(model_.headline()));
+  const kernels::Ceilings& c = *model_.ceilings();
+  measured_->set_text(QString::fromStdString(
+      fmt::format("{} · ", c.processor) +
+      (c.threads == 1
+           ? views::tr("one thread: {:.4g} GFLOP/s, {:.4g} GB/s", c.flops / 1e9, c.bytes / 1e9)
+           : views::tr("{} threads: {:.4g} GFLOP/s, {:.4g} GB/s", c.threads, c.flops / 1e9, c.bytes / 1e9))));
   follow();
 }
 

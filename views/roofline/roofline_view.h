@@ -2,6 +2,7 @@
 #include "views/frame/view.h"
 #include "views/roofline/roofline_model.h"
 
+class QLabel;
 class QToolButton;
 
 namespace tenon::views {
@@ -28,7 +29,8 @@ class RooflineView : public View {
 
   RooflineModel& model_;
   TableList* list_;
-  ElidedLabel* headline_;
+  ElidedLabel* measured_;  ///< whose ceilings these are
+  QLabel* headline_;
   QToolButton* again_;
   int threads_ = 0;  ///< that the ceilings, known or not, were looked up for; 0: not yet
   bool looking_up_ = false, measuring_ = false;

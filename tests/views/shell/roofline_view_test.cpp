@@ -107,7 +107,7 @@ TEST_F(RooflinePage, a_row_of_the_table_selects_and_the_most_to_win_is_first) {
   settle();
   EXPECT_TRUE(bench_->bus.current().same(model().selection_of(0)));
   EXPECT_EQ(model().marked(), std::vector<size_t>{0});
-  EXPECT_EQ(part<QLabel>("roofline.headline")->toolTip().toStdString(), model().headline());
+  EXPECT_EQ(part<QLabel>("roofline.headline")->text().toStdString(), model().headline());
 }
 
 TEST_F(RooflinePage, what_is_not_measured_is_measured_by_a_button_beside_the_window) {
