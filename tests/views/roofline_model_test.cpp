@@ -93,8 +93,8 @@ TEST_F(RooflinePicture, the_pointer_tells_what_a_dot_is) {
   EXPECT_TRUE(m.pointer({PointerEvent::Type::move, Button::none, at.x, at.y, {}}));
   EXPECT_FALSE(m.pointer({PointerEvent::Type::move, Button::none, at.x, at.y, {}})) << "the same dot";
   const std::string& tip = m.frame(kRoofPicture).tip_at(at.x, at.y);
-  for (const char* part : {"linear [2, 128] [10, 128]", "one call, 60.0 µs", "10 of 32 GFLOP/s at 8 FLOP per byte: 31 %",
-                           "Its limit is the memory"})
+  for (const char* part : {"linear [2, 128] [10, 128]", "one call, 60.0 µs",
+                           "10 of 32 GFLOP/s at 8 FLOP per byte: 31 %", "Its limit is the memory"})
     EXPECT_NE(tip.find(part), std::string::npos) << part << " in:\n" << tip;
   EXPECT_TRUE(m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}}));
 }
