@@ -87,7 +87,12 @@ float run_any(int64_t rounds) {
 Chains widest_chains() { return {4, run_any}; }
 #endif
 
-/// The least time that `what` takes, in seconds: at least `least` times, and again until `budget_s` is over.
+// Note [Short repetitions]
+// What runs beside the measurement takes a core for some milliseconds, and all threads wait for the one that lost its
+// core. A repetition of a millisecond or two falls between such times on a machine that is not idle; one of 20 hardly
+// ever does.
+
+/// The least time that `what(i)` takes, in seconds: at least `least` times, and again until `budget_s` is over.
 template <class F>
 double best_seconds(int least, double budget_s, const F& what) {
   using Clock = std::chrono::steady_clock;
@@ -95,7 +100,7 @@ double best_seconds(int least, double budget_s, const F& what) {
   double best = 1e30;
   for (int i = 0;; ++i) {
     const auto from = Clock::now();
-    what();
+    what(i);
     const auto to = Clock::now();
     best = std::min(best, std::chrono::duration<double>(to - from).count());
     if (i + 1 >= least && std::chrono::duration<double>(to - begin).count() >= budget_s) return best;
@@ -105,9 +110,9 @@ double best_seconds(int least, double budget_s, const F& what) {
 double measure_flops() {
   const Chains chains = widest_chains();
   constexpr int64_t kRounds = 200'000;                // about half a millisecond
-  const int64_t pieces = int64_t{num_threads()} * 8;  // a thread that wakes late leaves its pieces to others
+  const int64_t pieces = int64_t{num_threads()} * 4;  // a thread that wakes late leaves its pieces to others
   std::atomic<float> sink = 0;
-  const double s = best_seconds(5, 0.4, [&] {
+  const double s = best_seconds(5, 0.5, [&](int) {
     parallel_for(pieces, 1, [&](int64_t, int64_t) { sink.store(chains.run(kRounds), std::memory_order_relaxed); });
   });
   if (!(sink.load() > 0)) throw Error("the processor's multiply-adds gave nothing: its peak cannot be measured");
@@ -139,11 +144,16 @@ double measure_bytes() {
     std::memset(from.get() + b, 1, static_cast<size_t>(e - b));
     std::memset(to.get() + b, 2, static_cast<size_t>(e - b));
   });
-  const double s = best_seconds(5, 0.6, [&] {
-    parallel_for(n, kPiece,
-                 [&](int64_t b, int64_t e) { std::memcpy(to.get() + b, from.get() + b, static_cast<size_t>(e - b)); });
+  // One stretch after the other: each is out of the caches until its turn comes again.
+  constexpr int64_t kStretch = int64_t{16} << 20;
+  const auto stretches = static_cast<int>(n / kStretch);
+  const double s = best_seconds(2 * stretches, 0.7, [&](int i) {
+    const int64_t at = i % stretches * kStretch;
+    parallel_for(kStretch, kPiece, [&](int64_t b, int64_t e) {
+      std::memcpy(to.get() + at + b, from.get() + at + b, static_cast<size_t>(e - b));
+    });
   });
-  return 2.0 * static_cast<double>(n) / s;
+  return 2.0 * static_cast<double>(kStretch) / s;
 }
 
 std::string place_of(const std::string& processor, int threads) {

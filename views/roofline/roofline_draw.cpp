@@ -17,7 +17,7 @@ using tracing::RoofRow;
 
 namespace {
 
-constexpr float kRoofEdge = 12, kRoofLabels = 58, kRoofHead = 24, kRoofFoot = 38, kCopies = 52;
+constexpr float kRoofEdge = 12, kRoofLabels = 58, kRoofHead = 24, kRoofFoot = 38, kCopies = 58;
 constexpr float kLeastDot = 4, kMostDot = 16;
 
 Ink limit_ink(Limit l) {
@@ -133,7 +133,7 @@ void RooflineModel::draw_axes(Scene& scene, const Plot& l) const {
              Align::center);
   if (l.copies.w > 0) {
     scene.line({l.area.x, l.area.y}, {l.area.x, l.area.bottom()}, Ink::line);
-    scene.text({l.copies.x - 6, l.area.bottom() + 4, l.copies.w, 15}, tr("no FLOP"), Ink::secondary, Face::small,
+    scene.text({l.copies.x - 6, l.area.bottom() + 4, l.copies.w + 6, 15}, tr("no FLOP"), Ink::secondary, Face::small,
                Align::center);
   }
   scene.text({kRoofEdge, 4, kRoofLabels + 40, 16}, "GFLOP/s", Ink::secondary, Face::small);
