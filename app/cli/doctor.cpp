@@ -5,19 +5,22 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "app/cli/command.h"
+#include "app/cli/common.h"
 #include "app/cli/output.h"
 #include "app/cli/window_module.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/processor.h"
 #include "core/version.h"
 #include "engine/data/dataset.h"
 #include "engine/formats/versions.h"
+#include "engine/kernels/ceilings.h"
 #include "engine/op/op.h"
 #include "projects/versions.h"
 
@@ -27,15 +30,8 @@ namespace {
 struct Finding {
   std::string what, state, hint;
   bool good = true;
+  nlohmann::json figures = nlohmann::json::object();  ///< for programs, beside the words
 };
-
-std::string cpu_field(const char* key) {
-  std::ifstream in("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(in, line))
-    if (line.rfind(key, 0) == 0 && line.find(": ") != line.npos) return line.substr(line.find(": ") + 2);
-  return {};
-}
 
 /// "13.0" of CUDA's 13000
 std::string cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
@@ -71,21 +67,35 @@ void tell_of_cuda(std::vector<Finding>& f) {
                ""});
 }
 
-std::vector<Finding> diagnose() {
+/// What the rates of ops are held against: told where it is known, since measuring takes the whole processor.
+void tell_of_ceilings(std::vector<Finding>& f, const std::optional<kernels::Ceilings>& c) {
+  if (!c)
+    return f.push_back({"ceilings", "not measured yet with this many threads",
+                        "tenon doctor --measure: about a second, best while nothing else runs", true});
+  f.push_back({"ceilings",
+               fmt::format("{:.4g} GFLOP/s of f32 multiply-adds, {:.4g} GB/s copied with {} thread{}; the ridge is at "
+                           "{:.3g} FLOP per byte",
+                           c->flops / 1e9, c->bytes / 1e9, c->threads, c->threads == 1 ? "" : "s", c->ridge()),
+               ""});
+  f.back().figures = {{"flops_per_second", c->flops}, {"bytes_per_second", c->bytes}, {"threads", c->threads}};
+}
+
+std::vector<Finding> diagnose(const std::optional<kernels::Ceilings>& ceilings) {
   std::vector<Finding> f;
   f.push_back({"tenon", fmt::format("{}, {} ops", TENON_VERSION, all_ops().size()), ""});
 #ifdef __VERSION__
   f.push_back({"compiler", "gcc " __VERSION__, ""});
 #endif
-  const std::string flags = " " + cpu_field("flags") + " ";
+  const std::string flags = " " + processor_fact("flags") + " ";
   std::string sets;
   for (const char* s : {"avx2", "fma", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16"})
     if (flags.find(fmt::format(" {} ", s)) != flags.npos) sets += (sets.empty() ? "" : " ") + std::string(s);
   const bool enough = flags.find(" avx2 ") != flags.npos && flags.find(" fma ") != flags.npos;
   f.push_back({"processor",
-               fmt::format("{}, {} cores ({})", cpu_field("model name"), std::thread::hardware_concurrency(), sets),
+               fmt::format("{}, {} cores ({})", processor_name(), std::thread::hardware_concurrency(), sets),
                enough ? "" : "Tenon is built for processors with AVX2 and FMA.", enough});
   f.push_back({"threads", fmt::format("{} compute", num_threads()), ""});
+  tell_of_ceilings(f, ceilings);
   struct sysinfo info {};
   if (sysinfo(&info) == 0)
     f.push_back({"memory",
@@ -124,10 +134,21 @@ std::vector<Finding> diagnose() {
 }
 
 int doctor(const Args& args) {
-  const std::vector<Finding> findings = diagnose();
+  use_threads(args);
+  std::optional<kernels::Ceilings> ceilings;
+  if (args.has("--measure")) {
+    ceilings = kernels::measure_ceilings();
+    kernels::keep_ceilings(*ceilings);
+  } else {
+    ceilings = kernels::kept_ceilings();
+  }
+  const std::vector<Finding> findings = diagnose(ceilings);
   if (args.json()) {
-    for (const Finding& f : findings)
-      print_json({{"what", f.what}, {"state", f.state}, {"ok", f.good}, {"hint", f.hint}});
+    for (const Finding& f : findings) {
+      nlohmann::json j = f.figures;
+      j.update({{"what", f.what}, {"state", f.state}, {"ok", f.good}, {"hint", f.hint}});
+      print_json(j);
+    }
     return 0;
   }
   std::vector<std::vector<std::string>> rows;
@@ -143,7 +164,11 @@ const bool registered_doctor = register_command({"doctor",
                                                  "",
                                                  0,
                                                  0,
-                                                 {{"--json", "", "JSON lines on standard output"}},
+                                                 {{"--measure", "",
+                                                   "measures what the processor reaches at most, in multiply-adds and "
+                                                   "in bytes copied, and keeps it for profile --roofline"},
+                                                  kThreads,
+                                                  {"--json", "", "JSON lines on standard output"}},
                                                  "versions, devices, libraries, and what is missing",
                                                  doctor});
 

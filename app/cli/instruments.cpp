@@ -6,18 +6,24 @@
 
 #include "app/cli/command.h"
 #include "app/cli/common.h"
+#include "app/cli/findings.h"
 #include "app/cli/output.h"
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "engine/formats/gzip.h"
+#include "engine/kernels/ceilings.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "projects/teacher_file.h"
 #include "projects/time_travel.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/analyses/why.h"
+#include "tracing/ops/roofline.h"
 #include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
+#include "tracing/record/step_record.h"
+#include "tracing/record/step_recorder.h"
 #include "tracing/trace/trace_maker.h"
 
 namespace tenon::app {
@@ -55,7 +61,33 @@ int64_t steps_of(const TrainingSession& session, int64_t wanted) {
   return std::min(wanted, left);
 }
 
+/// The steps against what the processor reaches at most; nothing is written.
+int profile_roofline(const Args& args) {
+  if (args.has("-o"))
+    throw Error::usage("--roofline prints a page, and -o names the file of a trace", "Give one of the two.");
+  const int64_t wanted = args.integer("--steps", 5, 1);
+  Source source = session_for(args, wanted);
+  if (!(source.session->device() == Device{}))
+    throw Error(fmt::format("the run computes on {}, and the measured ceilings are the processor's",
+                            to_string(source.session->device())),
+                "Of a GPU's ops 'tenon profile PROJECT -o T.json' records the times.");
+  const int64_t steps = steps_of(*source.session, wanted);
+  const kernels::Ceilings ceilings = kernels::known_ceilings();
+  std::vector<std::shared_ptr<const tracing::StepRecord>> records;
+  tracing::RecordOptions options;
+  options.keep_bytes = 0;  // rates need no values
+  Bar bar("recording");
+  for (int64_t i = 0; i < steps && !(interrupted() && i > 0); ++i) {  // what was recorded so far is told
+    bar.show(i, steps);
+    records.push_back(tracing::record_step(*source.session, source.run, options));
+  }
+  bar.clear();
+  return show_finding(tracing::roofline_page(tracing::roofline(records, ceilings), *records.back()), args.json(),
+                      {{"run", source.run}});
+}
+
 int profile(const Args& args) {
+  if (args.has("--roofline")) return profile_roofline(args);
   const std::string path = args.required("-o");
   const int64_t wanted = args.integer("--steps", 5, 1);
   Source source = session_for(args, wanted);
@@ -111,18 +143,22 @@ const Option kRun{"--run", "NAME", "which run (the latest; a fresh start where t
 const Option kStep{"--step", "N|last|best", "first step to record (the last ones of the run)"};
 
 const bool registered_instruments[] = {
-    register_command({"profile",
-                      "PROJECT -o T.json[.gz]",
-                      1,
-                      1,
-                      {kRun,
-                       {"--steps", "N", "how many steps (5)"},
-                       kStep,
-                       {"-o", "FILE", "the trace; compressed where its name ends in .gz"},
-                       kThreads,
-                       kJson},
-                      "records the op timeline of some steps; PyTorch's tools and Perfetto open it",
-                      profile}),
+    register_command(
+        {"profile",
+         "PROJECT -o T.json[.gz]|--roofline",
+         1,
+         1,
+         {kRun,
+          {"--steps", "N", "how many steps (5)"},
+          kStep,
+          {"-o", "FILE", "the trace; compressed where its name ends in .gz"},
+          {"--roofline", "",
+           "instead of a trace: each op's rates against the processor's measured ceilings, what bounds it "
+           "and how much time there is to win"},
+          kThreads,
+          kJson},
+         "records the op timeline of some steps, for PyTorch's tools and Perfetto; or holds them against a roofline",
+         profile}),
     register_command(
         {"memory record",
          "PROJECT -o S.pickle",

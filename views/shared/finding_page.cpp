@@ -11,14 +11,17 @@ namespace tenon::views {
 using tracing::Unit;
 
 namespace {
-/// "SELF CPU" to "Self CPU": what is capitals on a terminal reads as a sentence here, but for what is an abbreviation.
+/// "SELF CPU" to "Self CPU", "GFLOP/S" to "GFLOP/s": what is capitals on a terminal reads as a sentence here, but for
+/// what is an abbreviation or a unit.
 std::string head_of(const std::string& head) {
   std::string text;
   bool first = true;
   for (size_t i = 0; i < head.size();) {
     const size_t end = std::min(head.find(' ', i), head.size());
     std::string word = head.substr(i, end - i);
-    const bool keeps = word == "CPU" || word == "GPU" || word == "A" || word == "B";
+    const bool rate = word == "GB/S" || word == "GFLOP/S";
+    const bool keeps = rate || word == "CPU" || word == "GPU" || word == "A" || word == "B" || word == "FLOP";
+    if (rate) word.back() = 's';
     for (size_t k = 0; k < word.size() && !keeps; ++k)
       if (k > 0 || !first) word[k] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[k])));
     text += (first ? "" : " ") + word;
