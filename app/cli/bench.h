@@ -79,9 +79,8 @@ struct BenchNet {
 };
 /// The sizes that a net of the workloads can have otherwise than there.
 struct NetSize {
-  int64_t batch;  ///< samples
-  int64_t
-      width;  ///< of mlp: a hidden layer's numbers; of cnn: the first resolution's channels; of gpt: a token's numbers
+  int64_t batch;   ///< samples
+  int64_t width;   ///< of mlp: numbers of a hidden layer; of cnn: channels of the first resolution; of gpt: of a token
   int64_t depth;   ///< of mlp: hidden layers; of cnn: convolutions at each resolution; of gpt: blocks
   int64_t length;  ///< of cnn: an image's side in pixels; of gpt: a sample's tokens; 0 where there is none
 };
