@@ -180,7 +180,7 @@ const bool registered_roofline_view = register_view<RooflineView, RooflineModel>
      .icon = "overview",
      .order = 44,
      .places = {{"Profile", Spot::below, 4}},
-     .layouts = {"Profile", "Debug"},
+     .layouts = {"Profile"},
      .fill = "roofline.show",
      .link = tr_later("Roofline"),
      .shows = [](const Selection& s, const Bench& bench) { return bench.links() && bench.links().op_of(s) != 0; },
