@@ -65,7 +65,7 @@ void keep_factors(const AttentionShape<T>& a, const Block& x, T* z) {
 }
 
 template <class T>
-T row_max(int64_t n, const T* __restrict v) {
+[[gnu::always_inline]] inline T row_max(int64_t n, const T* __restrict v) {
   T lanes[16];
   std::fill_n(lanes, 16, kMinusInf<T>);
   int64_t j = 0;
@@ -79,10 +79,8 @@ T row_max(int64_t n, const T* __restrict v) {
 
 /// v = exp(v - m); returns the sum.
 template <class T>
-T exp_row(int64_t n, T* __restrict v, T m) {
-  in_vectors(n, [&]() __attribute__((always_inline)) {
-    for (int64_t j = 0; j < n; ++j) v[j] = sc::exp(v[j] - m);
-  });
+[[gnu::always_inline]] inline T exp_row(int64_t n, T* __restrict v, T m) {
+  for (int64_t j = 0; j < n; ++j) v[j] = sc::exp(v[j] - m);
   T lanes[16] = {};
   int64_t j = 0;
   for (; j + 16 <= n; j += 16)
@@ -181,21 +179,24 @@ void attention_forward(const AttentionShape<T>& a, const T* q, const T* k, const
         Block x{b, i0, rows, j0, std::min(kKeys, seen - j0)};
         scores(a, x, qb, kb + j0 * a.d, s);
         if (a.p > 0) keep_factors(a, x, z);
-        for (int64_t r = 0; r < rows; ++r) {
-          T* row = s + r * kKeys;
-          T top = std::max(m[r], row_max(x.cols, row));
-          if (top == kMinusInf<T>) {  // nothing seen yet
-            std::fill_n(row, x.cols, T(0));
-            continue;
-          }
-          T shrink = sc::exp(m[r] - top);
-          l[r] = l[r] * shrink + exp_row(x.cols, row, top);
-          m[r] = top;
-          if (j0 > 0 && shrink != T(1))
-            for (int64_t c = 0; c < a.dv; ++c) out[r * a.dv + c] *= shrink;
-          if (a.p > 0)
-            for (int64_t c = 0; c < x.cols; ++c) row[c] *= z[r * kKeys + c];
-        }
+        in_vectors(
+            rows * x.cols, [&]() __attribute__((always_inline)) {
+              for (int64_t r = 0; r < rows; ++r) {
+                T* row = s + r * kKeys;
+                T top = std::max(m[r], row_max(x.cols, row));
+                if (top == kMinusInf<T>) {  // nothing seen yet
+                  std::fill_n(row, x.cols, T(0));
+                  continue;
+                }
+                T shrink = sc::exp(m[r] - top);
+                l[r] = l[r] * shrink + exp_row(x.cols, row, top);
+                m[r] = top;
+                if (j0 > 0 && shrink != T(1))
+                  for (int64_t c = 0; c < a.dv; ++c) out[r * a.dv + c] *= shrink;
+                if (a.p > 0)
+                  for (int64_t c = 0; c < x.cols; ++c) row[c] *= z[r * kKeys + c];
+              }
+            });
         gemm(false, false, rows, a.dv, x.cols, s, kKeys, vb + j0 * a.dv, a.dv, out, a.dv, T(1));
       }
       for (int64_t r = 0; r < rows; ++r) {
@@ -235,28 +236,29 @@ void attention_backward(const AttentionShape<T>& a, const T* q, const T* k, cons
           scores(a, x, qb, kb + j0 * a.d, s);
           gemm(false, true, rows, x.cols, a.dv, gyb, a.dv, vb + j0 * a.dv, a.dv, g, kKeys);
           if (a.p > 0) keep_factors(a, x, z);
-          for (int64_t r = 0; r < rows; ++r) {
-            T* __restrict share = s + r * kKeys;
-            T* __restrict grad = g + r * kKeys;
-            T total = lse[at + r], d = delta[r];
-            if (total == kMinusInf<T>) {
-              std::fill_n(share, x.cols, T(0));
-              std::fill_n(grad, x.cols, T(0));
-              continue;
-            }
-            in_vectors(x.cols, [&]() __attribute__((always_inline)) {
-              for (int64_t c = 0; c < x.cols; ++c) share[c] = sc::exp(share[c] - total);
-            });
-            if (a.p > 0) {
-              const T* __restrict keep = z + r * kKeys;
-              for (int64_t c = 0; c < x.cols; ++c) {
-                grad[c] = share[c] * (grad[c] * keep[c] - d) * a.scale;
-                share[c] *= keep[c];
-              }
-            } else {
-              for (int64_t c = 0; c < x.cols; ++c) grad[c] = share[c] * (grad[c] - d) * a.scale;
-            }
-          }
+          in_vectors(
+              rows * x.cols, [&]() __attribute__((always_inline)) {
+                for (int64_t r = 0; r < rows; ++r) {
+                  T* __restrict share = s + r * kKeys;
+                  T* __restrict grad = g + r * kKeys;
+                  T total = lse[at + r], d = delta[r];
+                  if (total == kMinusInf<T>) {
+                    std::fill_n(share, x.cols, T(0));
+                    std::fill_n(grad, x.cols, T(0));
+                    continue;
+                  }
+                  for (int64_t c = 0; c < x.cols; ++c) share[c] = sc::exp(share[c] - total);
+                  if (a.p > 0) {
+                    const T* __restrict keep = z + r * kKeys;
+                    for (int64_t c = 0; c < x.cols; ++c) {
+                      grad[c] = share[c] * (grad[c] * keep[c] - d) * a.scale;
+                      share[c] *= keep[c];
+                    }
+                  } else {
+                    for (int64_t c = 0; c < x.cols; ++c) grad[c] = share[c] * (grad[c] - d) * a.scale;
+                  }
+                }
+              });
           gemm(true, false, x.cols, a.dv, rows, s, kKeys, gyb, a.dv, gvb + j0 * a.dv, a.dv, T(1));
           gemm(true, false, x.cols, a.d, rows, g, kKeys, qb, a.d, gkb + j0 * a.d, a.d, T(1));
           gemm(false, false, rows, a.d, x.cols, g, kKeys, kb + j0 * a.d, a.d, gqb, a.d, T(1));
