@@ -47,9 +47,10 @@ T sum_in_lanes(int64_t c, const T* v) {
 /// to[j] = exp(v[j] - m).
 template <class T>
 void exponentials(int64_t n, const T* __restrict v, T m, T* __restrict to) {
-  in_vectors(n, [&]() __attribute__((always_inline)) {
-    for (int64_t j = 0; j < n; ++j) to[j] = sc::exp(v[j] - m);
-  });
+  in_vectors(
+      n, [&]() __attribute__((always_inline)) {
+        for (int64_t j = 0; j < n; ++j) to[j] = sc::exp(v[j] - m);
+      });
 }
 /// Of exp(v[j] - m), block by block.
 template <class T>

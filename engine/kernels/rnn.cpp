@@ -125,16 +125,17 @@ void step_units(const RnnShape& s, bool alive, const RowStep<T>& r, int64_t firs
     for (int64_t k = 0; kept && k < kept_of(s.cell); ++k) std::fill_n(kept + k * h, n, T(0));
     return;
   }
-  in_vectors(n, [&]() __attribute__((always_inline)) {
-    if (s.cell == Cell::lstm)
-      kept ? lstm_units<T, true>(h, n, x, g, r.cell + first, r.c + first, after, kept)
-           : lstm_units<T, false>(h, n, x, g, r.cell + first, r.c + first, after, nullptr);
-    else if (s.cell == Cell::gru)
-      kept ? gru_units<T, true>(h, n, x, g, before, after, kept)
-           : gru_units<T, false>(h, n, x, g, before, after, nullptr);
-    else
-      plain_units(n, s.cell == Cell::relu, x, g, after);
-  });
+  in_vectors(
+      n, [&]() __attribute__((always_inline)) {
+        if (s.cell == Cell::lstm)
+          kept ? lstm_units<T, true>(h, n, x, g, r.cell + first, r.c + first, after, kept)
+               : lstm_units<T, false>(h, n, x, g, r.cell + first, r.c + first, after, nullptr);
+        else if (s.cell == Cell::gru)
+          kept ? gru_units<T, true>(h, n, x, g, before, after, kept)
+               : gru_units<T, false>(h, n, x, g, before, after, nullptr);
+        else
+          plain_units(n, s.cell == Cell::relu, x, g, after);
+      });
   if (r.after != r.y) std::copy_n(after, n, r.y + first);
 }
 
@@ -299,14 +300,15 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
         if (gy)
           for (int64_t j = 0; j < h; ++j) d[j] += gy[(at + r) * h + j];
         const T* k = kept + (at + r) * keep;
-        in_vectors(h, [&]() __attribute__((always_inline)) {
-          if (s.cell == Cell::lstm)
-            lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
-          else if (s.cell == Cell::gru)
-            gru_row_back(h, k, prior, d, x, g);
-          else
-            plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
-        });
+        in_vectors(
+            h, [&]() __attribute__((always_inline)) {
+              if (s.cell == Cell::lstm)
+                lstm_row_back(h, k, c + (at + r) * h, earlier(c, c0, begin + r, t), d, dc, g);
+              else if (s.cell == Cell::gru)
+                gru_row_back(h, k, prior, d, x, g);
+              else
+                plain_row_back(h, s.cell == Cell::relu, y + (at + r) * h, d, g);
+            });
       }
       weights.multiply(rows, g_hidden + at * width, gh, true);
     }
