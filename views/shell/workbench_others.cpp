@@ -61,9 +61,13 @@ void Workbench::look_at_documents() {
   for (const std::string& path : cut) {
     const auto shown =
         std::find_if(documents_.begin(), documents_.end(), [&](const Document& d) { return d.path == path; });
-    if (shown != documents_.end())
+    std::error_code gone;
+    // A file that is as long as when it was opened is whole: who found less was still reading what lay there before.
+    const bool whole =
+        shown != documents_.end() && shown->key && std::filesystem::file_size(path, gone) >= shown->key->bytes && !gone;
+    if (shown != documents_.end() && !whole)
       tell_changed(shown->id, true);
-    else
+    else if (shown == documents_.end())
       fail(tr("%1 was cut short").arg(QString::fromStdString(path)),
            tr("Another program did so while it was read here: what is missing of it counts as zeros."),
            tr("Do what read it again, once it is whole."));
