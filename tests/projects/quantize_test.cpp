@@ -110,7 +110,7 @@ TEST_F(QuantizedSpirals, a_run_that_learnt_with_few_bits_loses_less_to_them) {
   // Ranges alone, taken while it trained in f32 to its end, against 700 of 1,000 steps on the grids.
   const std::string bits = "quantize weight_bits=3 activation_bits=4 momentum=0.9 after=";
   double lost = 0, recovered = 0;  // shares of right answers, of all seeds: one alone may be lucky
-  for (const std::string seed : {"0", "1", "2", "3"}) {
+  for (const std::string seed : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
     train("after" + seed, {{"seed", seed}, {"callbacks", bits + "1000"}}, 1000);
     train("while" + seed, {{"seed", seed}, {"callbacks", bits + "300"}}, 1000);
     const auto report = [&](const std::string& name) {
@@ -125,8 +125,8 @@ TEST_F(QuantizedSpirals, a_run_that_learnt_with_few_bits_loses_less_to_them) {
     EXPECT_NE(formats::load_onnx(dir / "q.onnx").doc.find("grids of the training"), std::string::npos);
     EXPECT_EQ(during.layers.size(), 3u);
   }
-  EXPECT_GE(lost, 0.02) << "or there is nothing to win back";
-  EXPECT_GE(recovered, lost / 2);
+  EXPECT_GE(lost, 0.04) << "or there is nothing to win back";
+  EXPECT_GE(recovered, lost / 3);
   RecordProperty("lost", std::to_string(lost));
   RecordProperty("recovered", std::to_string(recovered));
 }
