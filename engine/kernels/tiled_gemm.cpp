@@ -10,9 +10,9 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t kRows = 96;       // of A packed at a time: with depth 384 they fit a second-level cache
-constexpr int64_t kColumns = 1024;  // of B
-constexpr int64_t kFewRows = 36, kCached = 64 * 1024;
+constexpr int64_t kRows = 96;           // of A packed at a time: with depth 384 they fit a second-level cache
+constexpr int64_t kColumns = 1024;      // of B
+constexpr int64_t kCached = 64 * 1024;  // bytes
 
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.
@@ -190,7 +190,8 @@ void tiled(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
            int64_t ldc, bool add) {
   const PackingRoom<T>& packed = packing_room<T>();
   // To pack a right side takes as long as to multiply it by some rows; one that stays in the cache is fast where it is.
-  const bool reads_in_place = !tb && (m <= kFewRows || k * ldb * static_cast<int64_t>(sizeof(T)) <= kCached);
+  const bool reads_in_place =
+      !tb && (m <= product_tiles<T>().few || k * ldb * static_cast<int64_t>(sizeof(T)) <= kCached);
   for (int64_t j = 0; j < n; j += kColumns)
     for (int64_t p = 0; p < k; p += kProductBlock) {
       const int64_t width = std::min(kColumns, n - j), depth = std::min(kProductBlock, k - p);

@@ -10,6 +10,7 @@ namespace {
 template <class T>
 using Lane = Lanes<T>;
 constexpr int kTall = 6;  // 12 sums, two lanes of B and an element of A in 16 registers
+constexpr int kFew = 8;
 #include "engine/kernels/tiles.inc"
 
 }  // namespace
@@ -45,6 +46,7 @@ struct Lane<double> {
   void add(const Lane& x) { v = _mm512_add_pd(v, x.v); }
 };
 constexpr int kTall = 12;  // 24 sums, two lanes of B and an element of A in 32 registers
+constexpr int kFew = 36;
 #include "engine/kernels/tiles.inc"
 
 }  // namespace

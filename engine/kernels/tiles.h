@@ -17,6 +17,7 @@ struct ProductTiles {
   int64_t tall;    ///< rows
   int64_t lane;    ///< columns of one lane
   bool in_strips;  ///< rows apart displace each other's cache lines: A is read in strips alone
+  int64_t few;     ///< of so many rows, a right side is read in place faster than it is packed
   /// C [rows, lanes * lane] = A B, or added to C.
   void (*of_rows)(int64_t rows, int64_t lanes, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
                   int64_t ldc, bool add);
