@@ -209,6 +209,32 @@ TEST(Builder, ADragIsOneEdit) {
   EXPECT_FALSE(m.can_undo());
 }
 
+TEST(Builder, AnEditInTheMiddleOfADragEndsIt) {
+  for (const bool wire : {false, true})
+    for (const bool more : {false, true}) {
+      BuilderModel m;
+      ModelSpec spec = small();
+      std::swap(spec.layers[2], spec.layers[3]);  // the one that is dragged is the last of the list
+      m.set_spec(spec, 8);
+      const Scene& s = m.frame({900, 600});
+      const Hit from = wire ? Hit{BuilderModel::input_port, BuilderModel::port_id(3, 0)} : Hit{BuilderModel::layer, 3};
+      const Point p = center_of(s, from);
+      ASSERT_GT(p.x, 0);
+      const auto hand = [&](PointerEvent::Type type, float by) {  // as a canvas: what is asked for hits is up to date
+        m.frame({900, 600});
+        m.pointer({type, Button::left, p.x + by, p.y + by, {}});
+      };
+      hand(PointerEvent::Type::press, 0);
+      if (!wire) hand(PointerEvent::Type::move, 20);
+      m.choose("head");
+      EXPECT_TRUE(more ? m.duplicate_selected() : m.remove_selected());
+      const ModelSpec edited = m.spec();
+      for (float by : {40.f, 60.f}) hand(PointerEvent::Type::move, by);
+      hand(PointerEvent::Type::release, 60);
+      EXPECT_EQ(m.spec(), edited);
+    }
+}
+
 TEST(Builder, ANumberIsReadAsTypedUnderEveryDesktop) {
   const testing::CommaLocale comma;
   if (!comma) GTEST_SKIP() << testing::CommaLocale::kMissing;

@@ -47,6 +47,12 @@ bool moved_only(const ModelSpec& was, ModelSpec& is) {
   }
   return true;
 }
+
+/// What a drag under way counts.
+bool same_layers(const ModelSpec& a, const ModelSpec& b) {
+  return std::equal(a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(),
+                    [](const LayerSpec& x, const LayerSpec& y) { return x.name == y.name; });
+}
 }  // namespace
 
 /// The model that is shown from now on, whatever led to it; returns the one that was.
@@ -58,6 +64,7 @@ ModelSpec BuilderModel::take(ModelSpec next, bool anew) {
     layout_.show_places(spec_);
     return was;
   }
+  if (!same_layers(was, spec_) && (drag_ == Drag::move || drag_ == Drag::wire)) drag_ = Drag::none;
   index_.clear();
   for (size_t i = 0; i < spec_.layers.size(); ++i) index_.emplace(spec_.layers[i].name, static_cast<int>(i));
   used_in_.clear();
