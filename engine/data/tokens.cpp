@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <functional>
+#include <optional>
+#include <queue>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -12,6 +14,7 @@ namespace tenon::data {
 namespace {
 
 using Pair = std::pair<uint32_t, uint32_t>;
+constexpr size_t kLongestToken = 65536;  ///< bytes
 uint64_t key(const Pair& p) { return uint64_t{p.first} << 32 | p.second; }
 bool blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
@@ -27,19 +30,153 @@ void words(std::string_view text, const F& f) {
   }
 }
 
-struct Word {
-  std::vector<uint32_t> tokens;
-  int64_t count;
+/// Words as rows of tokens that are joined in place: a token reaches over to the next one, what it swallowed is a gap.
+class TokenRows {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  void add(std::string_view word) {
+    const auto begin = static_cast<uint32_t>(tokens_.size());
+    for (size_t i = 0; i < word.size(); ++i) {
+      tokens_.push_back(static_cast<uint8_t>(word[i]));
+      before_.push_back(i == 0 ? kNone : begin + static_cast<uint32_t>(i) - 1);
+      after_.push_back(i + 1 == word.size() ? kNone : begin + static_cast<uint32_t>(i) + 1);
+    }
+  }
+  size_t size() const { return tokens_.size(); }
+  uint32_t token(uint32_t at) const { return tokens_[at]; }
+  uint32_t before(uint32_t at) const { return before_[at]; }
+  uint32_t after(uint32_t at) const { return after_[at]; }
+  /// Of the token here and the one behind it; nothing for the last of a word.
+  std::optional<uint64_t> pair_at(uint32_t at) const {
+    if (after_[at] == kNone) return {};
+    return key({tokens_[at], tokens_[after_[at]]});
+  }
+  void join(uint32_t at, uint32_t by) {
+    const uint32_t gone = after_[at];
+    tokens_[at] = by;
+    tokens_[gone] = kNone;  // of no pair that has a rank or a count
+    after_[at] = after_[gone];
+    if (after_[at] != kNone) before_[after_[at]] = at;
+    after_[gone] = kNone;
+  }
+
+ private:
+  std::vector<uint32_t> tokens_, before_, after_;
 };
 
-void join(std::vector<uint32_t>& t, const Pair& pair, uint32_t by) {
-  size_t to = 0;
-  for (size_t i = 0; i < t.size(); ++i) {
-    bool here = i + 1 < t.size() && t[i] == pair.first && t[i + 1] == pair.second;
-    t[to++] = here ? by : t[i];
-    i += here;
+/// Byte pair encoding's merges: the pair that occurs most often becomes a token, again and again; of pairs as frequent
+/// the one of the smaller tokens. A join touches its neighbours alone, and the most frequent pair lies on a heap.
+class MergeLearner {
+ public:
+  void add(std::string_view word, int64_t count) {
+    const auto begin = static_cast<uint32_t>(rows_.size());
+    rows_.add(word);
+    counts_.resize(rows_.size(), count);
+    for (uint32_t at = begin; at < rows_.size(); ++at) appears(at);
+    changed_.clear();
   }
-  t.resize(to);
+
+  std::vector<Pair> learn(int64_t most) {
+    for (const auto& [k, p] : pairs_) heap_.push({p.count, k});
+    std::vector<Pair> merges;
+    while (static_cast<int64_t>(merges.size()) < most && !heap_.empty()) {
+      const Entry e = heap_.top();
+      heap_.pop();
+      const auto found = pairs_.find(e.pair);
+      if (found == pairs_.end() || e.count < 2) continue;
+      if (found->second.count != e.count) {  // it became rarer since; where it became more frequent, a newer entry lies
+        if (found->second.count < e.count) heap_.push({found->second.count, e.pair});
+        continue;
+      }
+      const Pair pair{static_cast<uint32_t>(e.pair >> 32), static_cast<uint32_t>(e.pair)};
+      const size_t bytes = length_of(pair.first) + length_of(pair.second);
+      if (bytes > kLongestToken) continue;
+      const auto by = static_cast<uint32_t>(256 + merges.size());
+      merges.push_back(pair);
+      lengths_.push_back(bytes);
+      join_all(e.pair, std::move(found->second.places), by);
+    }
+    return merges;
+  }
+
+ private:
+  struct Found {
+    int64_t count = 0;
+    std::vector<uint32_t> places;  ///< where it was seen; it may have gone since
+  };
+  struct Entry {
+    int64_t count;
+    uint64_t pair;
+    bool operator<(const Entry& o) const { return count != o.count ? count < o.count : pair > o.pair; }
+  };
+
+  size_t length_of(uint32_t token) const { return token < 256 ? 1 : lengths_[token - 256]; }
+  void appears(uint32_t at) {
+    const auto k = rows_.pair_at(at);
+    if (!k) return;
+    Found& p = pairs_[*k];
+    p.count += counts_[at];
+    p.places.push_back(at);
+    changed_.push_back(*k);
+  }
+  void goes(uint32_t at) {
+    if (const auto k = rows_.pair_at(at)) pairs_[*k].count -= counts_[at];
+  }
+  /// From the left to the right: of three equal tokens the first two are joined.
+  void join_all(uint64_t pair, std::vector<uint32_t> places, uint32_t by) {
+    std::sort(places.begin(), places.end());
+    changed_.clear();
+    for (const uint32_t at : places) {
+      if (rows_.pair_at(at) != pair) continue;
+      const uint32_t before = rows_.before(at);
+      if (before != TokenRows::kNone) goes(before);
+      goes(at);
+      goes(rows_.after(at));
+      rows_.join(at, by);
+      if (before != TokenRows::kNone) appears(before);
+      appears(at);
+    }
+    pairs_.erase(pair);
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+    for (const uint64_t k : changed_)
+      if (const auto found = pairs_.find(k); found != pairs_.end()) heap_.push({found->second.count, k});
+  }
+
+  TokenRows rows_;
+  std::vector<size_t> lengths_;  ///< bytes of the merged tokens
+  std::vector<int64_t> counts_;  ///< by place: how often the text has its word
+  std::unordered_map<uint64_t, Found> pairs_;
+  std::priority_queue<Entry> heap_;
+  std::vector<uint64_t> changed_;  ///< pairs that became more frequent by the joins under way
+};
+
+/// The tokens of a word: what was merged first is joined first, from the left to the right.
+std::vector<uint32_t> encode_word(std::string_view word, const std::unordered_map<uint64_t, uint32_t>& rank) {
+  TokenRows row;
+  row.add(word);
+  using Entry = std::pair<uint32_t, uint32_t>;  // rank, place
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap;
+  const auto look = [&](uint32_t at) {
+    const auto k = row.pair_at(at);
+    if (!k) return;
+    if (const auto r = rank.find(*k); r != rank.end()) heap.push({r->second, at});
+  };
+  for (uint32_t at = 0; at < row.size(); ++at) look(at);
+  while (!heap.empty()) {
+    const auto [first, at] = heap.top();
+    heap.pop();
+    const auto k = row.pair_at(at);
+    const auto r = k ? rank.find(*k) : rank.end();
+    if (r == rank.end() || r->second != first) continue;  // one of the two was joined to another one
+    row.join(at, 256 + first);
+    if (row.before(at) != TokenRows::kNone) look(row.before(at));
+    look(at);
+  }
+  std::vector<uint32_t> tokens;
+  for (uint32_t at = 0; at != TokenRows::kNone && at < row.size(); at = row.after(at)) tokens.push_back(row.token(at));
+  return tokens;
 }
 
 }  // namespace
@@ -49,56 +186,18 @@ Tokenizer::Tokenizer(std::vector<Pair> merges) : merges_(std::move(merges)) {
   for (const Pair& m : merges_) {
     if (m.first >= texts_.size() || m.second >= texts_.size())
       throw Error("merge " + std::to_string(texts_.size() - 256) + " of a tokenizer joins a token that does not exist");
-    if (texts_[m.first].size() + texts_[m.second].size() > 65536)
+    if (texts_[m.first].size() + texts_[m.second].size() > kLongestToken)
       throw Error("a token of a tokenizer is longer than 65,536 bytes");
     texts_.push_back(texts_[m.first] + texts_[m.second]);
   }
 }
 
 Tokenizer Tokenizer::train(std::string_view text, int64_t vocabulary) {
-  std::map<std::string_view, int64_t> counts;  // sorted: the order of what follows is the text's alone
+  std::unordered_map<std::string_view, int64_t> counts;
   words(text.substr(0, size_t{32} << 20), [&](std::string_view w) { ++counts[w]; });
-  std::vector<Word> list;
-  std::unordered_map<uint64_t, int64_t> pairs;
-  std::unordered_map<uint64_t, std::vector<uint32_t>> where;  // words a pair was seen in
-  for (const auto& [w, n] : counts) {
-    Word word{{}, n};
-    for (char c : w) word.tokens.push_back(static_cast<uint8_t>(c));
-    for (size_t i = 0; i + 1 < word.tokens.size(); ++i) {
-      uint64_t k = key({word.tokens[i], word.tokens[i + 1]});
-      pairs[k] += n;
-      auto& places = where[k];
-      if (places.empty() || places.back() != list.size()) places.push_back(static_cast<uint32_t>(list.size()));
-    }
-    list.push_back(std::move(word));
-  }
-  std::vector<Pair> merges;
-  while (256 + static_cast<int64_t>(merges.size()) < vocabulary) {
-    uint64_t best = 0;
-    int64_t most = 1;
-    for (const auto& [k, n] : pairs)
-      if (n > most || (n == most && most > 1 && k < best)) best = k, most = n;
-    if (most < 2) break;
-    Pair pair{static_cast<uint32_t>(best >> 32), static_cast<uint32_t>(best)};
-    auto by = static_cast<uint32_t>(256 + merges.size());
-    merges.push_back(pair);
-    std::vector<uint32_t> places = std::move(where[best]);
-    for (uint32_t w : places) {
-      Word& word = list[w];
-      for (size_t i = 0; i + 1 < word.tokens.size(); ++i)
-        pairs[key({word.tokens[i], word.tokens[i + 1]})] -= word.count;
-      join(word.tokens, pair, by);
-      for (size_t i = 0; i + 1 < word.tokens.size(); ++i) {
-        uint64_t k = key({word.tokens[i], word.tokens[i + 1]});
-        pairs[k] += word.count;
-        auto& at = where[k];
-        if (at.empty() || at.back() != w) at.push_back(w);
-      }
-    }
-    pairs.erase(best);
-    where.erase(best);
-  }
-  return Tokenizer(std::move(merges));
+  MergeLearner learner;  // what it learns does not depend on the order of the words
+  for (const auto& [w, n] : counts) learner.add(w, n);
+  return Tokenizer(learner.learn(vocabulary - 256));
 }
 
 std::vector<uint32_t> Tokenizer::encode(std::string_view text) const {
@@ -113,18 +212,7 @@ std::vector<uint32_t> Tokenizer::encode(std::string_view text) const {
   std::unordered_map<std::string_view, std::vector<uint32_t>> known;
   words(text, [&](std::string_view w) {
     auto found = known.find(w);
-    if (found == known.end()) {
-      std::vector<uint32_t> t;
-      for (char c : w) t.push_back(static_cast<uint8_t>(c));
-      while (t.size() > 1) {
-        uint32_t best = UINT32_MAX;
-        for (size_t i = 0; i + 1 < t.size(); ++i)
-          if (auto r = rank.find(key({t[i], t[i + 1]})); r != rank.end()) best = std::min(best, r->second);
-        if (best == UINT32_MAX) break;
-        join(t, merges_[best], 256 + best);
-      }
-      found = known.emplace(w, std::move(t)).first;
-    }
+    if (found == known.end()) found = known.emplace(w, encode_word(w, rank)).first;
     out.insert(out.end(), found->second.begin(), found->second.end());
   });
   return out;

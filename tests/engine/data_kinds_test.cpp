@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <random>
 #include <set>
 
 #include "engine/data/csv.h"
@@ -193,6 +194,58 @@ TEST(Images, AFolderNamesTheFileThatIsDamaged) {
   EXPECT_SAYS(e, "sample ");
   EXPECT_SAYS(e, "cats/3.png");
   EXPECT_SAYS(e, "data.unreadable = leave-out");
+}
+
+/// The definition, word by word: count all pairs, join the most frequent one everywhere, count again.
+std::vector<std::pair<uint32_t, uint32_t>> merges_by_definition(std::vector<std::vector<uint32_t>> words,
+                                                                I vocabulary) {
+  std::vector<std::pair<uint32_t, uint32_t>> merges;
+  while (256 + static_cast<I>(merges.size()) < vocabulary) {
+    std::map<std::pair<uint32_t, uint32_t>, I> counts;
+    for (const auto& w : words)
+      for (size_t i = 0; i + 1 < w.size(); ++i) ++counts[{w[i], w[i + 1]}];
+    std::pair<uint32_t, uint32_t> best;
+    I most = 1;
+    for (const auto& [pair, n] : counts)
+      if (n > most) best = pair, most = n;
+    if (most < 2) break;
+    merges.push_back(best);
+    for (auto& w : words) {
+      std::vector<uint32_t> joined;
+      for (size_t i = 0; i < w.size(); ++i) {
+        const bool here = i + 1 < w.size() && w[i] == best.first && w[i + 1] == best.second;
+        joined.push_back(here ? static_cast<uint32_t>(255 + merges.size()) : w[i]);
+        i += here;
+      }
+      w = joined;
+    }
+  }
+  return merges;
+}
+
+TEST(Tokens, MergesAreThoseOfTheDefinition) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const size_t letters = 1 + random() % 4;
+    std::string text;
+    std::vector<std::vector<uint32_t>> words;
+    for (size_t n = random() % 40; n > 0; --n) {
+      std::string word = words.empty() ? "" : " ";
+      for (size_t i = 1 + random() % 12; i > 0; --i) word += static_cast<char>('a' + random() % letters);
+      words.emplace_back(word.begin(), word.end());
+      text += word;
+    }
+    const I vocabulary = 256 + static_cast<I>(random() % 60);
+    const Tokenizer t = Tokenizer::train(text, vocabulary);
+    ASSERT_EQ(t.merges(), merges_by_definition(words, vocabulary)) << text;
+    std::string back;
+    for (uint32_t id : t.encode(text)) back += t.text(id);
+    ASSERT_EQ(back, text);
+  }
+  // Doubled again and again: the longest token that a file may have ends it, not an error.
+  const Tokenizer doubled = Tokenizer::train(std::string(1 << 19, 'a'), 1000);
+  EXPECT_EQ(doubled.vocabulary(), 256 + 16);
+  EXPECT_EQ(doubled.encode(std::string(1 << 17, 'a')), (std::vector<uint32_t>{271, 271}));
 }
 
 TEST(Tokens, BytesAndPairsComeBack) {
