@@ -132,14 +132,18 @@ class Pass {
         if (Node* f = n->next[i].fn.get()) n->needed |= f->needed;
   }
 
+  /// Nobody else holds the sum, so it may be written.
+  bool mine(const Tensor& sum) const {
+    const TensorImpl& p = *sum.impl();
+    return !create_ && p.refs.load() == 1 && p.storage.unique() && !sum.layout().may_overlap();
+  }
+
   void add_to(Tensor& slot, Tensor g) {
     if (!slot) {
       slot = std::move(g);
       return;
     }
-    TensorImpl& p = *slot.impl();
-    bool mine = p.refs.load() == 1 && p.storage.unique() && !slot.layout().may_overlap();
-    if (!create_ && mine)
+    if (mine(slot))
       add_(slot, g);
     else
       slot = add(slot, g);
@@ -219,6 +223,24 @@ class Pass {
     }
   }
 
+  /// The gradient of a part (of a slice, say) is added to that part of a sum that is there, instead of a sum as large
+  /// as the whole with zeros around the part.
+  bool add_to_part(Node& n) {
+    if (!n.op->view || n.op->info.reads_strides || n.inputs != 1 || n.hooks) return false;
+    const Edge& e = n.next[0];
+    const Tensor& g = n.grads[0];
+    if (!e.fn || !e.fn->needed || !g) return false;
+    Tensor& slot = e.fn->grads[e.slot];
+    if (!slot || !mine(slot) || !slot.is_contiguous() || slot.offset() != 0 || !(slot.size() == n.metas[0].shape) ||
+        slot.dtype() != g.dtype() || g.numel() >= slot.numel())
+      return false;
+    const Layout part = n.op->view(n.attrs, Layout::contiguous(slot.size()));
+    if (part.may_overlap() || !(part.size == g.size())) return false;
+    Tensor there = view_of(slot, part);
+    add_(there, g);
+    return true;
+  }
+
   void step(Node& n) {
     finish(n);
     if (n.hooks) before(n);
@@ -246,7 +268,7 @@ class Pass {
                                 n.op->info.name, n.origin.seq, module_path(n.origin.module)),
                     "pass retain_graph to the first backward");
       Grad d(n, out);
-      n.op->backward(d);
+      if (!add_to_part(n)) n.op->backward(d);
       for (int i = 0; i < n.inputs; ++i) {
         if (!out[i] || !n.next[i].fn) continue;
         if (!(out[i].size() == n.metas[i].shape)) out[i] = sum_to(out[i], n.metas[i].shape);

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "core/error.h"
 #include "core/state.h"
 #include "engine/autograd/autograd.h"
+#include "engine/op/op.h"
 #include "engine/ops/as_strided.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
@@ -104,6 +108,35 @@ TEST(AutogradViews, OverlappingWindowsAddTheirGradients) {
 }
 
 // add_(x, mul(x, w)): the product saves x as it was, which must not be what the sum becomes.
+/// The sum over all parts is there once: the first part's is laid out with zeros, and each further one is added to its
+/// place.
+TEST(AutogradViews, GradientsOfPartsAreAddedToTheirPlaces) {
+  struct Counter : OpObserver {
+    std::map<std::string, int> ops;
+    void after(const Call& call, int64_t, int64_t) override { ++ops[call.op->info.name]; }
+  };
+  Tensor x = add(arange(24, DType::f32), 0.5);
+  set_requires_grad(x);
+  const Tensor all = reshape(mul(x, 2), {2, 12});
+  Counter counter;
+  {
+    const Tensor a = slice(all, 1, 0, 4), b = slice(all, 1, 4, 8), c = slice(all, 1, 3, 12, 3), d = select(all, 0, 1);
+    const Tensor root = add(add(sum(mul(a, b)), sum(mul(c, c))), sum(mul(d, 3)));
+    const ObserveScope observe(counter);
+    backward(root);
+  }
+  EXPECT_EQ(counter.ops["strided_scatter"], 1);
+  const Tensor g = contiguous(grad_of(x));
+  for (int64_t i = 0; i < 24; ++i) {
+    const int64_t row = i / 12, column = i % 12;
+    const auto value = [&](int64_t of) { return 2 * (static_cast<double>(row * 12 + of) + 0.5); };
+    double expected = row == 1 ? 3 : 0;
+    if (column < 8) expected += value(column < 4 ? column + 4 : column - 4);
+    if (column >= 3 && column % 3 == 0) expected += 2 * value(column);
+    EXPECT_EQ(g.data<float>()[i], 2 * expected) << i;
+  }
+}
+
 TEST(AutogradViews, AnInPlaceSumOfItsOwnProductHoldsNoCycle) {
   Tensor w = leaf(2), x = mul(leaf(3), 1.0);
   Tensor kept = mul(x, w);
