@@ -73,6 +73,8 @@ struct RunStatus {
   std::string refused;  ///< why the last change was not made; empty once one is
   /// Not empty while the run is paused by a watch: what it saw. The run goes on by resume() or step_once().
   std::string paused_by;
+  /// Under compile = true, once it has ended: TrainingSession::planned().
+  std::vector<std::string> planned;
   int64_t hits = 0;   ///< how often the condition of a watch began to hold since start()
   int64_t tries = 0;  ///< how often saving was tried again, or for the first time in vain
 };

@@ -61,6 +61,7 @@ void RunDriver::Impl::work() {
   status.error = error;
   status.paused_by.clear();
   status.seconds = seconds();
+  status.planned = session->planned();
   ended = true;
   end.notify_all();
 }

@@ -90,6 +90,13 @@ void Module::remove_hook(int id) {
   std::erase_if(hooks_->backward, mine);
 }
 
+bool Module::hooked() const {
+  if (hooks_ && !(hooks_->pre.empty() && hooks_->post.empty() && hooks_->backward.empty())) return true;
+  for (const auto& [name, child] : children_)
+    if (child->hooked()) return true;
+  return false;
+}
+
 Tensor Module::run_hooked(std::span<const Tensor> given) {
   std::shared_ptr<Hooks> h = hooks_;  // a hook may remove itself
   std::vector<Tensor> inputs(given.begin(), given.end());

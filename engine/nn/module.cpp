@@ -117,6 +117,12 @@ std::vector<Named> Module::buffers() const {
   return out;
 }
 
+void Module::places(std::vector<const Tensor*>& out) const {
+  for (const auto* own : {&parameters_, &buffers_})
+    for (const Entry& n : *own) out.push_back(n.at);
+  for (const auto& [name, child] : children_) child->places(out);
+}
+
 std::vector<Named> Module::state_dict() const {
   std::vector<Named> out;
   collect(kParameters | kBuffers, {}, out);

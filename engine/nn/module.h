@@ -40,6 +40,8 @@ class Module {
   /// Every parameter (buffer) of this module and its children, in order of registration, depth first.
   std::vector<Named> parameters() const;
   std::vector<Named> buffers() const;
+  /// The places of both, without their names: the parameters of all modules and the buffers, in one order.
+  void places(std::vector<const Tensor*>& out) const;
   /// Both, module by module: PyTorch's state_dict(). The handles share the module's tensors.
   std::vector<Named> state_dict() const;
   int64_t parameter_count() const;
@@ -77,6 +79,8 @@ class Module {
   int add_full_backward_hook(
       std::function<void(Module&, std::vector<Tensor>& grad_inputs, const Tensor& grad_output)> hook);
   void remove_hook(int id);
+  /// Whether this module or one below it has a hook.
+  bool hooked() const;
   /// Which hooks are kept at this many bytes into the module's hooks, for who comes upon them in memory: "a hook
   /// before", "a forward hook of", "a backward hook of".
   static const char* hooks_at(size_t offset);

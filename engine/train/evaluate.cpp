@@ -32,6 +32,17 @@ struct Changed {
   Changed(const Changed&) = delete;
 };
 
+/// Steps from a plan and an evaluation do not work in the same memory.
+struct PlanAtRest {
+  const PlannedStep* planned;
+  explicit PlanAtRest(const PlannedStep* p) : planned(p) { rest(); }
+  ~PlanAtRest() { rest(); }
+  PlanAtRest(const PlanAtRest&) = delete;
+  void rest() const {
+    if (planned) planned->rest();
+  }
+};
+
 }  // namespace
 
 Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const EvalObserver& observer,
@@ -39,6 +50,7 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
   PhaseScope phase(Phase::evaluate);
   ModuleScope root(0);
   NoGrad no_grad;
+  const PlanAtRest rest(planned.get());
   const bool averaged = average && average->updates() > 0 && recipe.flag("average.evaluate");
   share_buffers();
   Changed changed(*model, averaged ? &*average : nullptr);

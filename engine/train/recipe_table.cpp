@@ -81,6 +81,14 @@ std::vector<AttrDef> plain_keys() {
        1e30,
        "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it",
        {}},
+      {"compile",
+       false,
+       none,
+       none,
+       "forward and backward are traced once and run from a plan: the same bits in less time; what cannot be planned "
+       "runs "
+       "op by op, and the run's end says why",
+       {}},
       {"recompute",
        I{0},
        0,

@@ -86,6 +86,7 @@ void TrainingSession::Impl::build() {
   }
   model = std::make_shared<GraphModule>(spec, device);
   model->recompute(recipe.integer("recompute"));
+  plan_steps();
   task.emplace(recipe, *data.train, model->input(), model->output());
   check_early_stop(recipe, task->view());
   model->initialize(seed);
@@ -225,61 +226,6 @@ void TrainingSession::Impl::build_average() {
   average.emplace(std::move(all), type == "ema" ? recipe.number("average.decay") : -1);
 }
 
-double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* step) {
-  optimizer->zero_grad();
-  const Tensor& target = target_of(batch);
-  const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
-  double total_loss = 0;
-  int64_t right = 0;  // of all parts; below 0: nothing is right or wrong here
-  TeacherLoss told;
-  for (int64_t part = 0; part < parts; ++part) {
-    if (part == kDryParts - 1 && is_dry(device)) part = parts - 1;
-    int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
-    double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(batch.whole);
-    *last_part = part + 1 == parts;
-    Tensor loss;
-    {
-      PhaseScope phase(Phase::forward);
-      ProfileScope span("forward");
-      std::optional<AutocastScope> autocast;
-      if (low) autocast.emplace(*low);
-      const Tensor x = parts == 1 ? batch.x : narrow(batch.x, 0, begin, count);
-      if (features) features->begin();
-      Tensor output = (*model)(x);
-      const Tensor answer = parts == 1 ? target : narrow(target, 0, begin, count);
-      loss = loss_of(x, output, answer, step ? &told : nullptr, share);
-      if (step && right >= 0) {
-        const int64_t of_part = task->right(output, answer);
-        right = of_part < 0 ? -1 : right + of_part;
-      }
-      if (step && part + 1 == parts) tell([&](TrainingObserver& o) { o.on_forward(output, loss); });
-    }
-    total_loss += item(loss) * share;
-    double factor = share * (scaler ? scaler->scale() : 1);
-    PhaseScope phase(Phase::backward);
-    ProfileScope span("backward");
-    backward(factor == 1 ? loss : mul(loss, factor));
-  }
-  auto judge = [&](double all_right) {
-    if (step && right >= 0) step->accuracy = all_right / static_cast<double>(batch.whole * task->targets_per_sample());
-  };
-  const auto tell_parts = [&](const auto& sum) {
-    if (step && told.outputs) step->teacher_loss = sum(*told.outputs);
-    if (step && told.features) step->feature_loss = sum(*told.features);
-  };
-  if (!replica) {
-    judge(static_cast<double>(right));
-    tell_parts([](double mine) { return mine; });
-    return total_loss;
-  }
-  PhaseScope phase(Phase::communication);
-  ProfileScope span("replicas");
-  replica->finish(leaves);
-  if (step && right >= 0) judge(replica->sum(static_cast<double>(right)));
-  tell_parts([this](double mine) { return replica->sum(mine); });
-  return replica->sum(total_loss);
-}
-
 /// Clips, updates, and decides whether to.
 void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
   ProfileScope span("optimizer");
@@ -378,7 +324,8 @@ StepResult TrainingSession::Impl::step(StepEdits* made) {
     return r;
   }
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
-  r.loss = gradients(batch, &r);
+  if (made && planned) planned->stay_eager("values are changed within them");
+  r.loss = gradients(batch, &r, made == nullptr);
   if (made) made->on_backward();
   tell([](TrainingObserver& o) { o.on_backward(); });
   {
@@ -408,6 +355,10 @@ int64_t TrainingSession::shift() const { return impl_->shift; }
 int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs"); }
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->place(), impl_->base_lr); }
 bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
+std::vector<std::string> TrainingSession::planned() const {
+  return impl_->planned ? impl_->planned->told() : std::vector<std::string>{};
+}
+const StepPlan* TrainingSession::plan() const { return impl_->planned ? impl_->planned->plan() : nullptr; }
 Device TrainingSession::device() const { return impl_->device; }
 uint32_t TrainingSession::group() const { return impl_->group; }
 

@@ -14,6 +14,7 @@ namespace tenon {
 class Callback;
 class Recipe;
 class Replica;
+class StepPlan;
 class Teacher;
 struct GivenTensor;
 struct ModelSpec;
@@ -216,6 +217,10 @@ class TrainingSession {
   /// Whether the targets are tokens of a text.
   bool is_text() const;
   /// Where the model is.
+  /// Under compile = true: for each size of batch, what plan its steps come from or why they run op by op (Note [When a
+  /// step is planned]). A sentence each; empty where nothing is known yet.
+  std::vector<std::string> planned() const;
+  const StepPlan* plan() const;  ///< the first of them; null: there is none
   Device device() const;
   /// What t_state.group is while the session works, on its own thread and on its data workers.
   uint32_t group() const;

@@ -23,6 +23,7 @@ bool TrainingSession::may_change(const std::string& key) {
                                            "checkpoint_every",
                                            "on_nan",
                                            "callbacks",
+                                           "compile",
                                            "data.without",
                                            "watches",
                                            "distill.weight",
@@ -75,6 +76,7 @@ void TrainingSession::Impl::change(const Recipe& r) {
   callbacks.attach(model);
   task.emplace(std::move(new_task));
   recipe = r;
+  plan_steps();
   base_lr = r.number("optimizer.lr");
   total = steps_of(r);
   take_limits();

@@ -15,6 +15,7 @@
 #include "engine/optim/weight_average.h"
 #include "engine/train/callback.h"
 #include "engine/train/feature_match.h"
+#include "engine/train/planned_step.h"
 #include "engine/train/recipe.h"
 #include "engine/train/replica.h"
 #include "engine/train/session.h"
@@ -37,6 +38,7 @@ struct TrainingSession::Impl {
   data::Split data;
   std::shared_ptr<GraphModule> model;
   std::optional<Task> task;
+  std::unique_ptr<PlannedStep> planned;  ///< the recipe asks for it
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
   std::optional<optim::GradScaler> scaler;
@@ -124,8 +126,12 @@ struct TrainingSession::Impl {
   /// The step itself; `made`: its edits, null: it has none.
   StepResult step(StepEdits* made);
   /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss. With
-  /// a `step`, which is then the one that is taken, observers are told, and it learns its accuracy.
-  double gradients(const data::Batch& batch, StepResult* step);
+  /// a `step`, which is then the one that is taken, observers are told, and it learns its accuracy. `may_plan`: nobody
+  /// works within it.
+  double gradients(const data::Batch& batch, StepResult* step, bool may_plan = false);
+  bool plans(int64_t parts);
+  /// Begins with no plan, where the recipe asks for any.
+  void plan_steps();
   void apply(StepResult& r, const data::Batch& batch);
   void average_weights(const StepResult& r);
   nn::RandomState random_state() const;

@@ -1,0 +1,340 @@
+#include "engine/graph/step_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/error.h"
+#include "core/pool.h"
+#include "core/profile.h"
+#include "engine/nn/random_state.h"
+#include "engine/ops/create.h"
+#include "engine/ops/view.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kApart = 64;  // bytes between which no two blocks of the arena share a line of the cache
+constexpr int kNever = -1;
+
+int64_t rounded_up(size_t bytes) { return (static_cast<int64_t>(bytes) + kApart - 1) / kApart * kApart; }
+
+/// The layout of memory of its own for what is looked at so.
+Layout own_layout(const Layout& l) {
+  Layout own = l;
+  own.offset = 0;
+  return own.is_dense() ? own : Layout::contiguous(l.size);
+}
+
+void delete_storage(Storage* s) { delete s; }
+
+void write_constant(const StepTrace::Block& b, void* to) {
+  if (!b.filled) {
+    std::memcpy(to, b.values.data(), b.bytes);
+  } else if (*b.filled == 0) {
+    std::memset(to, 0, b.bytes);
+  } else {
+    std::fill_n(static_cast<uint32_t*>(to), b.bytes / sizeof(uint32_t), *b.filled);
+  }
+}
+
+/// Whether dispatch would leave the op to its loop.
+bool runs_quickly(const OpDef& op, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
+  constexpr int64_t kQuick = 32768;  // above, loops are split over threads
+  if (!op.quick || static_cast<int>(in.size()) != op.arity || in.size() > 2 || out[0].numel() > kQuick) return false;
+  const auto alike = [&](const Tensor& t) {
+    return t.dtype() == DType::f32 && t.is_contiguous() && t.size() == out[0].size();
+  };
+  return alike(out[0]) && std::all_of(in.begin(), in.end(), alike);
+}
+
+void run_quickly(const OpDef& op, const std::vector<Tensor>& in, const Tensor& out, int64_t n) {
+  char* data[3] = {static_cast<char*>(out.raw()), static_cast<char*>(in[0].raw()),
+                   in.size() == 2 ? static_cast<char*>(in[1].raw()) : nullptr};
+  static constexpr int64_t kStrides[3] = {sizeof(float), sizeof(float), sizeof(float)};
+  op.quick(data, kStrides, n);
+}
+
+}  // namespace
+
+/// Where a block lies.
+struct StepPlan::Place {
+  enum class In : uint8_t { arena, outside, kept };
+  In in = In::arena;
+  Tensor whole;                       ///< the block, for the windows: its address is brought up to date before a run
+  int first = kNever, last = kNever;  ///< kernels between which it is needed
+  int64_t offset = 0;                 ///< in the arena
+  bool written = false;               ///< after its first reading: a constant has to be made anew in every step
+  int result = -1;                    ///< the one that is computed in this block
+  int over = -1;                      ///< it takes the memory of this block, which ends where it begins
+};
+
+struct StepPlan::Planned {
+  std::vector<Tensor> in, out;
+  bool quick = false;  ///< the op's loop does it, over this many elements
+  int64_t elements = 0;
+  std::vector<int> fresh;   ///< constants that have to be made anew before it
+  std::vector<int> counts;  ///< blocks with a name that it writes
+};
+
+StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named) : trace_(std::move(trace)), named_(std::move(named)) {
+  if (!trace_.why_not.empty()) throw Error("the step cannot be planned: " + trace_.why_not);
+  places_.resize(trace_.blocks.size());
+  planned_.resize(trace_.steps.size());
+  find_lives();
+  lay_out();
+  make_windows();
+  figures_.kernels = static_cast<int64_t>(trace_.steps.size());
+  figures_.views = static_cast<int64_t>(trace_.last_seq) - figures_.kernels;
+}
+StepPlan::~StepPlan() = default;
+
+void StepPlan::find_lives() {
+  const auto touch = [&](const StepTrace::Window& w, int at, bool writes) {
+    if (w.block < 0) return;
+    Place& p = places_[static_cast<size_t>(w.block)];
+    if (p.first == kNever) p.first = at;
+    p.last = at;
+    p.written |= writes;
+  };
+  for (size_t i = 0; i < trace_.steps.size(); ++i) {
+    const StepTrace::Step& s = trace_.steps[i];
+    for (size_t k = 0; k < s.in.size(); ++k) touch(s.in[k], static_cast<int>(i), s.op->writes >> k & 1u);
+    for (const auto& w : s.out) touch(w, static_cast<int>(i), true);
+  }
+  const int end = static_cast<int>(trace_.steps.size());
+  std::map<int, int> asked;  // how many results look at a block
+  for (const auto& w : trace_.results)
+    if (w.block >= 0) ++asked[w.block];
+  for (size_t r = 0; r < trace_.results.size(); ++r) {
+    const StepTrace::Window& w = trace_.results[r];
+    if (w.block < 0) continue;
+    Place& p = places_[static_cast<size_t>(w.block)];
+    p.last = end;
+    // A result that is all of a block is computed where it stays; anything else is copied at the end.
+    const StepTrace::Block& b = trace_.blocks[static_cast<size_t>(w.block)];
+    const auto bytes = static_cast<size_t>(w.layout.size.product()) * itemsize(w.dtype);
+    if (b.origin == StepTrace::Origin::made && asked[w.block] == 1 && w.layout.offset == 0 && w.layout.is_dense() &&
+        bytes == b.bytes)
+      p.result = static_cast<int>(r);
+  }
+  for (size_t i = 0; i < trace_.steps.size(); ++i) share(i);
+}
+
+/// Element by element, a result takes the memory of the first input where nobody reads that again.
+void StepPlan::share(size_t at) {
+  const StepTrace::Step& s = trace_.steps[at];
+  if (s.op->info.kind != OpKind::pointwise || s.out.size() != 1 || s.in.empty()) return;
+  const StepTrace::Window &from = s.in[0], &to = s.out[0];
+  if (from.block < 0 || to.block < 0 || from.block == to.block) return;
+  const auto made = [&](int block) {
+    return trace_.blocks[static_cast<size_t>(block)].origin == StepTrace::Origin::made;
+  };
+  if (!made(from.block) || !made(to.block) || !(from.layout.size == to.layout.size) ||
+      !(from.layout.stride == to.layout.stride) || from.layout.offset != to.layout.offset ||
+      itemsize(from.dtype) != itemsize(to.dtype))
+    return;
+  for (size_t k = 1; k < s.in.size(); ++k)
+    if (s.in[k].block == from.block && !(s.in[k] == from)) return;
+  const auto root = [&](int block) {
+    while (places_[static_cast<size_t>(block)].over >= 0) block = places_[static_cast<size_t>(block)].over;
+    return block;
+  };
+  Place &r = places_[static_cast<size_t>(root(from.block))], &p = places_[static_cast<size_t>(to.block)];
+  if (r.last != static_cast<int>(at) || p.first != static_cast<int>(at) || p.result >= 0 || r.result >= 0 ||
+      trace_.blocks[static_cast<size_t>(from.block)].bytes != trace_.blocks[static_cast<size_t>(to.block)].bytes)
+    return;
+  for (size_t k = 1; k < s.in.size(); ++k)  // what another input took over is the same memory
+    if (s.in[k].block >= 0 && s.in[k].block != from.block && root(s.in[k].block) == root(from.block)) return;
+  p.over = root(from.block);
+  r.last = p.last;
+}
+
+/// Largest first, each at the lowest address where no block lies that is needed at the same time.
+void StepPlan::lay_out() {
+  std::vector<int> order;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& p = places_[i];
+    const StepTrace::Block& b = trace_.blocks[i];
+    const bool constant = b.origin == StepTrace::Origin::constant;
+    if (b.origin == StepTrace::Origin::given || b.origin == StepTrace::Origin::named || p.result >= 0)
+      p.in = Place::In::outside;
+    else if (constant && !p.written)
+      p.in = Place::In::kept;
+    if (p.in == Place::In::arena && p.first != kNever && p.over < 0) order.push_back(static_cast<int>(i));
+    if (p.in == Place::In::arena || p.result >= 0) figures_.value_bytes += rounded_up(b.bytes);
+    if (constant && p.written && p.first != kNever)
+      planned_[static_cast<size_t>(p.first)].fresh.push_back(static_cast<int>(i));
+  }
+  const auto bytes_of = [&](int i) { return rounded_up(trace_.blocks[static_cast<size_t>(i)].bytes); };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return bytes_of(a) > bytes_of(b); });
+  std::vector<int> laid;  // by address
+  for (const int i : order) {
+    Place& p = places_[static_cast<size_t>(i)];
+    int64_t at = 0;
+    for (const int other : laid) {
+      const Place& o = places_[static_cast<size_t>(other)];
+      if (o.last < p.first || p.last < o.first) continue;
+      if (o.offset >= at + bytes_of(i)) break;
+      at = std::max(at, o.offset + bytes_of(other));
+    }
+    p.offset = at;
+    figures_.arena_bytes = std::max(figures_.arena_bytes, at + bytes_of(i));
+    laid.insert(std::upper_bound(laid.begin(), laid.end(), i,
+                                 [&](int a, int b) {
+                                   return places_[static_cast<size_t>(a)].offset <
+                                          places_[static_cast<size_t>(b)].offset;
+                                 }),
+                i);
+  }
+  for (Place& p : places_)
+    if (p.over >= 0) p.offset = places_[static_cast<size_t>(p.over)].offset;
+}
+
+Tensor StepPlan::look(const StepTrace::Window& w) {
+  if (w.block < 0) return {};
+  Tensor t = view_of(places_[static_cast<size_t>(w.block)].whole, w.layout);
+  t.impl()->meta.dtype = w.dtype;
+  // Kernels ask whether a tensor is trained: what they keep of weights that are not.
+  if (w.requires_grad) t.impl()->flags |= TensorImpl::requires_grad;
+  return t;
+}
+
+void StepPlan::make_windows() {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& p = places_[i];
+    const StepTrace::Block& b = trace_.blocks[i];
+    if (b.origin == StepTrace::Origin::named) {
+      p.whole = named_[static_cast<size_t>(b.number)];
+      continue;
+    }
+    // Of bytes, whatever the windows take them for.
+    const Layout all = Layout::contiguous({static_cast<int64_t>(b.bytes)});
+    if (p.in == Place::In::kept) {
+      p.whole = empty(all.size, DType::u8);
+      write_constant(b, p.whole.raw());
+      trace_.blocks[i].values = {};
+    } else {
+      p.whole = from_blob(nullptr, b.bytes, all, DType::u8, delete_storage);
+    }
+  }
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Storage* memory = places_[i].whole.storage();
+    if (trace_.blocks[i].origin == StepTrace::Origin::given && places_[i].first != kNever)
+      given_.push_back({memory, trace_.blocks[i].number});
+    else if (places_[i].in == Place::In::arena)
+      in_arena_.push_back({memory, places_[i].offset});
+  }
+  for (size_t i = 0; i < planned_.size(); ++i) {
+    const StepTrace::Step& s = trace_.steps[i];
+    Planned& to = planned_[i];
+    for (const auto& w : s.in) to.in.push_back(look(w));
+    for (const auto& w : s.out) {
+      if (w.block < 0) {
+        to.out.emplace_back();
+        continue;
+      }
+      // An in-place form is called with its first input as its result.
+      const auto same = std::find(s.in.begin(), s.in.end(), w);
+      to.out.push_back(same == s.in.end() ? look(w) : to.in[static_cast<size_t>(same - s.in.begin())]);
+      if (trace_.blocks[static_cast<size_t>(w.block)].origin == StepTrace::Origin::named) to.counts.push_back(w.block);
+    }
+    for (size_t k = 0; k < s.in.size(); ++k)
+      if ((s.op->writes >> k & 1u) && s.in[k].block >= 0) to.counts.push_back(s.in[k].block);
+    to.quick = runs_quickly(*s.op, to.in, to.out);
+    to.elements = to.out[0].numel();
+  }
+}
+
+bool StepPlan::holds(const std::vector<const Tensor*>& named) const {
+  return std::equal(named.begin(), named.end(), named_.begin(), named_.end(),
+                    [](const Tensor* a, const Tensor& b) { return a->storage() == b.storage(); });
+}
+
+bool StepPlan::reads(int given) const {
+  return std::any_of(given_.begin(), given_.end(), [&](const Bound& b) { return b.at == given; });
+}
+
+/// Brings the addresses of all memory up to date that does not stay where it is.
+void StepPlan::bind(const std::vector<Tensor>& given, const char* arena) {
+  for (const Bound& b : given_) b.storage->data = given[static_cast<size_t>(b.at)].storage()->data;
+  if (arena == base_) return;
+  for (const Bound& b : in_arena_) b.storage->data = const_cast<char*>(arena) + b.at;
+  base_ = arena;
+}
+
+std::vector<Tensor> StepPlan::run(const std::vector<Tensor>& given) {
+  const Ref<Storage> arena = pool_take(static_cast<size_t>(std::max<int64_t>(figures_.arena_bytes, 1)));
+  bind(given, static_cast<const char*>(arena->data));
+  std::vector<Tensor> results(trace_.results.size());
+  for (size_t r = 0; r < results.size(); ++r) {
+    const StepTrace::Window& w = trace_.results[r];
+    if (w.block < 0) continue;
+    results[r] = empty_strided(own_layout(w.layout), w.dtype);
+    const Place& p = places_[static_cast<size_t>(w.block)];
+    if (p.result == static_cast<int>(r)) p.whole.storage()->data = results[r].storage()->data;
+  }
+  struct Restore {
+    ThreadState state = t_state;
+    uint32_t forward_seq = t_forward_seq;
+    ~Restore() {
+      t_state.origin = state.origin;
+      t_state.mode = state.mode;
+      t_forward_seq = forward_seq;
+    }
+  };
+  const uint32_t begin = t_state.origin.seq;
+  {
+    const Restore restore;
+    for (size_t i = 0; i < planned_.size(); ++i) run_step(i, begin);
+  }
+  NoGrad off;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const StepTrace::Window& w = trace_.results[r];
+    if (w.block >= 0 && places_[static_cast<size_t>(w.block)].result != static_cast<int>(r)) copy_(results[r], look(w));
+  }
+  t_state.origin.seq = begin + trace_.last_seq;
+  nn::t_random.drawn = trace_.drawn;
+  return results;
+}
+
+void StepPlan::run_step(size_t i, uint32_t begin) {
+  const StepTrace::Step& s = trace_.steps[i];
+  Planned& p = planned_[i];
+  t_state.origin = s.origin;
+  t_state.origin.seq += begin;
+  t_state.op = s.op->profile_name;
+  t_state.mode = s.no_grad ? t_state.mode | mode::no_grad : t_state.mode & ~mode::no_grad;
+  t_forward_seq = s.forward_seq ? s.forward_seq + begin : 0;
+  for (const int block : p.fresh)
+    write_constant(trace_.blocks[static_cast<size_t>(block)],
+                   places_[static_cast<size_t>(block)].whole.storage()->data);
+  if (p.quick)
+    run_quickly(*s.op, p.in, p.out[0], p.elements);
+  else
+    run_kernel(*s.op, s.attrs.get(), p.in.data(), static_cast<int>(p.in.size()), p.out.data());
+  for (const int block : p.counts) places_[static_cast<size_t>(block)].whole.storage()->wrote();
+}
+
+std::vector<StepPlanRow> StepPlan::rows() const {
+  std::vector<StepPlanRow> rows;
+  for (const StepTrace::Step& s : trace_.steps) {
+    StepPlanRow r{s.origin.seq, s.op->info.name, module_path(s.origin.module), {}, s.origin.phase};
+    for (const auto& w : s.out) {
+      if (w.block < 0) continue;
+      r.results += fmt::format("{}{} {}", r.results.empty() ? "" : ", ", name(w.dtype), to_string(w.layout.size));
+      r.bytes += w.layout.size.product() * static_cast<int64_t>(itemsize(w.dtype));
+      const Place& p = places_[static_cast<size_t>(w.block)];
+      if (&w != &s.out.front()) continue;
+      if (p.in == Place::In::arena) r.offset = p.offset + w.layout.offset * static_cast<int64_t>(itemsize(w.dtype));
+      const auto last = static_cast<size_t>(p.last);
+      r.last_seq = last < trace_.steps.size() ? trace_.steps[last].origin.seq : UINT32_MAX;
+    }
+    rows.push_back(std::move(r));
+  }
+  return rows;
+}
+
+}  // namespace tenon

@@ -1,0 +1,77 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/graph/step_trace.h"
+
+namespace tenon {
+
+/// What a plan is made of, for people.
+struct StepPlanFigures {
+  int64_t kernels = 0;      ///< that run in a step
+  int64_t views = 0;        ///< ops that only look at memory in another way: nothing is done for them
+  int64_t arena_bytes = 0;  ///< that a step's values share
+  int64_t value_bytes = 0;  ///< that they would take one beside the other
+};
+
+/// A kernel of a plan, for people.
+struct StepPlanRow {
+  uint32_t seq = 0;  ///< of its op within forward and backward
+  const char* op = "";
+  std::string module, results;  ///< "f32 [64, 10]"
+  Phase phase = Phase::none;
+  int64_t bytes = 0;      ///< of its results
+  int64_t offset = -1;    ///< of the first in the arena; -1: it lies elsewhere
+  uint32_t last_seq = 0;  ///< of the last kernel that needs it; above all numbers: it is left behind
+};
+
+/// A traced step, ready to be done again on other values: its kernels called one after the other, with their memory
+/// laid out in one arena by how long each block is needed. Nothing is inferred, recorded or allocated on the way but
+/// what the step leaves behind. The bits are those of the ops: the kernels are theirs.
+class StepPlan {
+ public:
+  /// `named` as the tracer was given it; they are held. The trace can be repeated: `why_not` is empty.
+  StepPlan(StepTrace trace, std::vector<Tensor> named);
+  ~StepPlan();
+  StepPlan(const StepPlan&) = delete;
+
+  /// `given` as the tracer was given it, of the same layouts. One tensor for each result of the trace, undefined where
+  /// it has none; each is the caller's alone. The thread's count of ops and of random numbers is afterwards what it
+  /// would be. Throws what the kernels throw.
+  std::vector<Tensor> run(const std::vector<Tensor>& given);
+
+  /// Whether these are still the tensors that the plan works on; `named` as the constructor got them.
+  bool holds(const std::vector<const Tensor*>& named) const;
+  /// Whether it reads what was given under this number.
+  bool reads(int given) const;
+  const StepTrace& trace() const { return trace_; }
+  const StepPlanFigures& figures() const { return figures_; }
+  std::vector<StepPlanRow> rows() const;  ///< in the order in which they run
+
+ private:
+  struct Place;
+  struct Planned;
+  void find_lives();
+  void lay_out();
+  void make_windows();
+  void bind(const std::vector<Tensor>& given, const char* arena);
+  void run_step(size_t i, uint32_t begin);
+  void share(size_t at);
+  Tensor look(const StepTrace::Window& w);
+
+  struct Bound {
+    Storage* storage;
+    int64_t at;  ///< of what was given its number, of the arena the offset
+  };
+  StepTrace trace_;
+  std::vector<Tensor> named_;
+  std::vector<Place> places_;     ///< of the blocks
+  std::vector<Planned> planned_;  ///< one a step
+  std::vector<Bound> given_, in_arena_;
+  StepPlanFigures figures_;
+  const char* base_ = nullptr;  ///< where the arena lay when the addresses in it were last worked out
+};
+
+}  // namespace tenon

@@ -1,0 +1,173 @@
+#include "engine/train/planned_step.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "core/pool.h"
+#include "engine/autograd/autograd.h"
+#include "engine/nn/random_state.h"
+#include "engine/ops/view.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMostPlans = 8;  // a run has one size of batch, and another at the end of an epoch
+constexpr uint32_t kLooked = mode::observe | mode::profile | mode::memory | mode::interrupt | mode::inference;
+
+/// What two tensors have in common that have the same bits; 0: there is none.
+size_t fingerprint(const Tensor& t) {
+  if (!t) return 0;
+  const Tensor own = contiguous(detach(t));
+  return std::hash<std::string_view>()({static_cast<const char*>(own.raw()), own.nbytes()}) | 1;
+}
+
+std::string in_mebibytes(int64_t bytes) {
+  const double kib = static_cast<double>(bytes) / 1024;
+  return kib < 1024 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024);
+}
+
+}  // namespace
+
+bool PlannedStep::Kind::operator==(const Kind& o) const {
+  return x.dtype == o.x.dtype && x.shape == o.x.shape && x_stride == o.x_stride && target.dtype == o.target.dtype &&
+         target.shape == o.target.shape && target_stride == o.target_stride && factor == o.factor && drawn == o.drawn &&
+         trained == o.trained;
+}
+
+PlannedStep::Entry* PlannedStep::entry_of(Kind kind) {
+  for (const auto& e : entries_)
+    if (e->kind == kind) return e.get();
+  if (entries_.size() == kMostPlans) return nullptr;
+  entries_.push_back(std::make_unique<Entry>(Entry{.kind = std::move(kind)}));
+  return entries_.back().get();
+}
+
+PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, double factor,
+                                     const std::vector<nn::Named>& trained, const Eager& eager) {
+  if (mode_word() & kLooked) return eager();
+  if (model_.hooked()) {
+    why_ = "hooks look at what layers compute";
+    return eager();
+  }
+  if (!(x.device() == Device{})) {
+    why_ = "the run computes on " + to_string(x.device()) + ", and plans are of the CPU";
+    return eager();
+  }
+  Entry* e =
+      x.offset() == 0 && target.offset() == 0
+          ? entry_of({x.meta(), target.meta(), x.stride(), target.stride(), factor, nn::t_random.drawn, trained.size()})
+          : nullptr;
+  if (!e) {
+    why_ = "batches come in more forms than plans are kept";
+    return eager();
+  }
+  if (!e->why.empty()) return eager();
+  places_.clear();
+  model_.places(places_);
+  if (e->plan && !e->plan->holds(places_)) *e = {.kind = e->kind};  // layers were given other memory
+  const bool draws = !e->plan || e->plan->reads(2);
+  const std::vector<Tensor> given = {x, target, draws ? nn::step_key({}) : Tensor()};
+  if (!e->plan) return trace(*e, given, trained, eager);
+  if (!e->proven) return prove(*e, given, trained, eager);
+  std::vector<Tensor> results = e->plan->run(given);
+  for (size_t i = 0; i < trained.size(); ++i) set_grad(trained[i].tensor, results[i + 2]);
+  ++e->planned_steps;
+  return {std::move(results[0]), std::move(results[1])};
+}
+
+PlannedStep::Values PlannedStep::trace(Entry& e, const std::vector<Tensor>& given,
+                                       const std::vector<nn::Named>& trained, const Eager& eager) {
+  std::vector<Tensor> named, leaves;
+  for (const Tensor* t : places_) named.push_back(*t);
+  for (const nn::Named& p : trained) leaves.push_back(p.tensor);
+  StepTracer tracer(given, named);
+  Values values;
+  {
+    const ObserveScope observe(tracer);
+    values = eager();
+  }
+  StepTrace trace = tracer.finish({values.output, values.loss}, leaves);
+  if (!trace.why_not.empty()) {
+    e.why = trace.why_not;
+  } else if (!e.first) {
+    e.first = std::move(trace);
+  } else {
+    e.why = e.first->difference(trace);
+    e.first.reset();
+    if (e.why.empty()) e.plan = std::make_unique<StepPlan>(std::move(trace), named);
+  }
+  return values;
+}
+
+PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& given,
+                                       const std::vector<nn::Named>& trained, const Eager& eager) {
+  // What the step writes is put back, so that it is written once. All buffers are: they are small.
+  std::vector<Tensor> buffers, before;
+  for (const nn::Named& b : model_.buffers()) buffers.push_back(b.tensor);
+  std::vector<size_t> of_plan, of_ops;
+  const auto counts = [] { return std::pair(t_state.origin.seq, nn::t_random.drawn); };
+  auto after_plan = counts();
+  const nn::RandomState random = nn::t_random;
+  const Origin origin = t_state.origin;
+  {
+    const NoGrad off;
+    for (const Tensor& b : buffers) before.push_back(clone(b));
+    t_state.origin = origin;  // copies are no part of the step
+    pool_trim();              // what the ops worked in is no use to the plan, nor the other way round
+    const std::vector<Tensor> results = e.plan->run(given);
+    after_plan = counts();
+    for (const Tensor& t : results) of_plan.push_back(fingerprint(t));
+    for (const Tensor& b : buffers) of_plan.push_back(fingerprint(b));
+    for (size_t i = 0; i < buffers.size(); ++i) copy_(buffers[i], before[i]);
+  }
+  nn::t_random = random;
+  t_state.origin = origin;
+  pool_trim();
+  const Values values = eager();
+  const auto after_ops = counts();
+  of_ops = {fingerprint(values.output), fingerprint(values.loss)};
+  for (const nn::Named& p : trained) of_ops.push_back(fingerprint(grad_of(p.tensor)));
+  for (const Tensor& b : buffers) of_ops.push_back(fingerprint(b));
+  const bool same = of_plan == of_ops && after_plan == after_ops;
+  t_state.origin.seq = after_ops.first;  // nor are fingerprints
+  if (same) {
+    e.proven = true;
+    pool_trim();
+  } else {
+    e.plan.reset();
+    e.why = "its plan has other bits than its ops";
+  }
+  return values;
+}
+
+void PlannedStep::rest() const {
+  if (plan()) pool_trim();
+}
+
+std::vector<std::string> PlannedStep::told() const {
+  std::vector<std::string> lines;
+  for (const auto& e : entries_) {
+    const std::string batch = fmt::format("batches of {} {}", name(e->kind.x.dtype), to_string(e->kind.x.shape));
+    if (!e->why.empty()) {
+      lines.push_back(fmt::format("{} run op by op: {}", batch, e->why));
+    } else if (e->planned_steps > 0) {
+      const StepPlanFigures& f = e->plan->figures();
+      lines.push_back(fmt::format("{}: {} steps from a plan of {} kernels, whose values share {} instead of {}", batch,
+                                  e->planned_steps, f.kernels, in_mebibytes(f.arena_bytes),
+                                  in_mebibytes(f.value_bytes)));
+    }
+  }
+  if (!why_.empty()) lines.push_back("some steps ran op by op: " + why_);
+  return lines;
+}
+
+const StepPlan* PlannedStep::plan() const {
+  for (const auto& e : entries_)
+    if (e->plan) return e->plan.get();
+  return nullptr;
+}
+
+}  // namespace tenon

@@ -1,0 +1,75 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "engine/graph/step_plan.h"
+#include "engine/nn/module.h"
+
+namespace tenon {
+
+// Note [When a step is planned]
+// Forward and backward of a batch run op by op twice while they are traced; where both traces are the same, a third
+// time beside the plan that was made of the second: the plan stays if output, loss, gradients and whatever else the
+// step writes (running statistics) have the same bits. Batches of another size have a plan of their own. Steps that
+// somebody looks at (a profile, a recorder, a history of memory, a debugger, hooks on layers) run op by op, planned or
+// not: the bits are the same, so nobody has to know. What cannot be planned runs op by op, and told() says why.
+
+/// Forward and backward of a session's steps, from plans where there are some.
+class PlannedStep {
+ public:
+  struct Values {
+    Tensor output, loss;
+  };
+  /// Computes them op by op and leaves the gradients in the parameters, which have none before.
+  using Eager = std::function<Values()>;
+
+  /// `model` outlives this.
+  explicit PlannedStep(nn::Module& model) : model_(model) {}
+  /// The same from a plan or by `eager`. `factor` is what the loss is multiplied by before backward. Throws what either
+  /// throws.
+  Values run(const Tensor& x, const Tensor& target, double factor, const std::vector<nn::Named>& trained,
+             const Eager& eager);
+
+  /// Between steps, before other work and after it: memory that only a plan can use goes back to the system.
+  void rest() const;
+  /// For a step that is not given to run().
+  void stay_eager(const std::string& why) { why_ = why; }
+  /// "a plan of 57 kernels ...", or why there is none; one line for each size of batch.
+  std::vector<std::string> told() const;
+  /// The first plan, for people; null: there is none yet.
+  const StepPlan* plan() const;
+
+ private:
+  /// What a plan is for.
+  struct Kind {
+    Meta x, target;
+    Dims x_stride, target_stride;
+    double factor = 1;
+    uint64_t drawn = 0;  ///< random numbers of the step that were used before
+    size_t trained = 0;
+    bool operator==(const Kind& o) const;
+  };
+  struct Entry {
+    Kind kind;
+    std::optional<StepTrace> first = {};
+    std::unique_ptr<StepPlan> plan = {};
+    bool proven = false;
+    std::string why = {};  ///< it is not planned; empty: it is, or will be
+    int64_t planned_steps = 0;
+  };
+  Entry* entry_of(Kind kind);
+  Values trace(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
+  Values prove(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
+
+  nn::Module& model_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<const Tensor*> places_;  ///< of the model's parameters and buffers
+  std::string why_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,116 @@
+#include <optional>
+
+#include "core/dry_device.h"
+#include "core/profile.h"
+#include "engine/autograd/autograd.h"
+#include "engine/op/autocast.h"
+#include "engine/ops/create.h"
+#include "engine/ops/pointwise.h"
+#include "engine/ops/view.h"
+#include "engine/train/session_impl.h"
+
+namespace tenon {
+
+double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* step, bool may_plan) {
+  optimizer->zero_grad();
+  const Tensor& target = target_of(batch);
+  const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
+  double total_loss = 0;
+  int64_t right = 0;  // of all parts; below 0: nothing is right or wrong here
+  TeacherLoss told;
+  for (int64_t part = 0; part < parts; ++part) {
+    if (part == kDryParts - 1 && is_dry(device)) part = parts - 1;
+    int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
+    const double share = task->sums() ? 1 : static_cast<double>(count) / static_cast<double>(batch.whole);
+    *last_part = part + 1 == parts;
+    const double factor = share * (scaler ? scaler->scale() : 1);
+    Tensor answer;
+    const auto compute = [&] {
+      std::optional<AutocastScope> autocast;
+      if (low) autocast.emplace(*low);
+      const Tensor x = parts == 1 ? batch.x : narrow(batch.x, 0, begin, count);
+      if (features) features->begin();
+      PlannedStep::Values v;
+      v.output = (*model)(x);
+      answer = parts == 1 ? target : narrow(target, 0, begin, count);
+      v.loss = loss_of(x, v.output, answer, step ? &told : nullptr, share);
+      return v;
+    };
+    const auto look = [&](const PlannedStep::Values& v) {
+      if (step && right >= 0) {
+        const int64_t of_part = task->right(v.output, answer);
+        right = of_part < 0 ? -1 : right + of_part;
+      }
+      if (step && part + 1 == parts) tell([&](TrainingObserver& o) { o.on_forward(v.output, v.loss); });
+    };
+    const auto back = [&](const Tensor& loss) {
+      PhaseScope phase(Phase::backward);
+      ProfileScope span("backward");
+      backward(factor == 1 ? loss : mul(loss, factor));
+    };
+    if (may_plan && plans(parts)) {
+      const PlannedStep::Values v = planned->run(batch.x, target, factor, trained, [&] {
+        PlannedStep::Values eager;
+        {
+          PhaseScope phase(Phase::forward);
+          ProfileScope span("forward");
+          eager = compute();
+        }
+        back(eager.loss);
+        return eager;
+      });
+      answer = target;
+      PhaseScope phase(Phase::forward);
+      look(v);
+      total_loss += item(v.loss) * share;
+      continue;
+    }
+    Tensor loss;
+    {
+      PhaseScope phase(Phase::forward);
+      ProfileScope span("forward");
+      const PlannedStep::Values v = compute();
+      look(v);
+      loss = v.loss;
+    }
+    total_loss += item(loss) * share;
+    back(loss);
+  }
+  auto judge = [&](double all_right) {
+    if (step && right >= 0) step->accuracy = all_right / static_cast<double>(batch.whole * task->targets_per_sample());
+  };
+  const auto tell_parts = [&](const auto& sum) {
+    if (step && told.outputs) step->teacher_loss = sum(*told.outputs);
+    if (step && told.features) step->feature_loss = sum(*told.features);
+  };
+  if (!replica) {
+    judge(static_cast<double>(right));
+    tell_parts([](double mine) { return mine; });
+    return total_loss;
+  }
+  PhaseScope phase(Phase::communication);
+  ProfileScope span("replicas");
+  replica->finish(leaves);
+  if (step && right >= 0) judge(replica->sum(static_cast<double>(right)));
+  tell_parts([this](double mine) { return replica->sum(mine); });
+  return replica->sum(total_loss);
+}
+
+void TrainingSession::Impl::plan_steps() {
+  planned = recipe.flag("compile") && !is_dry(device) ? std::make_unique<PlannedStep>(*model) : nullptr;
+}
+
+/// What a plan would leave out keeps the step from one.
+bool TrainingSession::Impl::plans(int64_t parts) {
+  if (!planned) return false;
+  const char* why = replica                      ? "several processes train together"
+                    : parts > 1                  ? "data.micro_batches adds gradients up"
+                    : teacher                    ? "a teacher is asked beside the model"
+                    : features                   ? "the layers of a teacher are matched"
+                    : optimizer->needs_closure() ? "the optimizer searches along a line"
+                                                 : nullptr;
+  if (why) planned->stay_eager(why);
+  return !why;
+}
+
+}  // namespace tenon
