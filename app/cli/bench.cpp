@@ -24,6 +24,7 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
 #include "engine/optim/optimizer.h"
+#include "engine/train/planned_step.h"
 
 namespace tenon::app {
 
@@ -65,14 +66,24 @@ Tensor bench_classes(const Shape& size, int64_t below) {
   return t;
 }
 
-void BenchNet::step(bool bf16) const {
+void BenchNet::step(bool bf16, PlannedStep* planned) const {
   optimizer->zero_grad();
-  Tensor error;
-  {
-    const AutocastScope cast(DType::bf16, bf16);
-    error = loss((*model)(x), y);
+  const auto eager = [&] {
+    PlannedStep::Values v;
+    {
+      const AutocastScope cast(DType::bf16, bf16);
+      v.output = (*model)(x);
+      v.loss = loss(v.output, y);
+    }
+    backward(v.loss);
+    return v;
+  };
+  if (planned) {
+    t_state.origin.seq = 0;
+    planned->run(x, y, 1, model->parameters(), eager);
+  } else {
+    eager();
   }
-  backward(error);
   NoGrad off;
   optimizer->step(lr);
 }
@@ -81,7 +92,11 @@ void bench_training(const Bench& b, const std::string& name, const BenchNet& net
   nn::Module& model = *net.model;
   model.initialize(0);
   model.train();
-  b.emit(name, "train_steps", b.rate([&] { net.step(b.bf16); }), "steps/s");
+  PlannedStep planned(model);
+  b.emit(name, "train_steps", b.rate([&] { net.step(b.bf16, b.compile ? &planned : nullptr); }), "steps/s");
+  planned.rest();
+  if (b.compile)
+    for (const std::string& line : planned.told()) std::fprintf(stderr, "tenon: %s: %s\n", name.c_str(), line.c_str());
   model.train(false);
   NoGrad off;
   b.emit(name, "infer_batches", b.rate([&] { model(net.x); }), "batches/s");
@@ -177,6 +192,7 @@ int bench(const Args& args) {
   b.seconds = args.number("--seconds", 3, 0.01);
   b.threads = args.integer("--threads", 0, 0);
   b.json = args.json();
+  b.compile = args.has("--compile");
   if (const std::string amp = args.text("--amp"); !amp.empty()) {
     if (amp != "bf16") throw Error::usage(fmt::format("--amp is bf16, not '{}'", amp));
     b.bf16 = true;
@@ -227,6 +243,7 @@ const bool registered_bench =
                        {"--seconds", "S", "time for each measurement; default 3"},
                        {"--device", "D", "cpu"},
                        {"--amp", "bf16", "models are trained in mixed precision"},
+                       {"--compile", "", "models are trained from plans; without it op by op"},
                        {"--runs", "N", "of curves: runs in its project; default 5000"},
                        {"--points", "N", "of curves: of each long run; default 100000"},
                        {"--layers", "N", "of builder: layers of its model; default 10000"},

@@ -9,6 +9,9 @@
 #include "core/profile.h"
 #include "core/tensor.h"
 
+namespace tenon {
+class PlannedStep;
+}
 namespace tenon::nn {
 class Module;
 }
@@ -23,6 +26,7 @@ struct Bench {
   double seconds = 3;
   int64_t threads = 0;
   bool json = false;
+  bool compile = false;                   ///< forward and backward run from a plan
   bool bf16 = false;                      ///< models are trained under autocast to bf16
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   int64_t layers = 10'000;                ///< of the model of `builder`
@@ -74,8 +78,9 @@ struct BenchNet {
   Tensor (*loss)(const Tensor&, const Tensor&);
   std::shared_ptr<optim::Optimizer> optimizer;
   double lr;
-  /// Gradients are dropped, forward (under autocast where it is bf16), backward, one update.
-  void step(bool bf16) const;
+  /// Gradients are dropped, forward (under autocast where it is bf16), backward, one update. With `planned`, from a
+  /// plan once there is one.
+  void step(bool bf16, PlannedStep* planned = nullptr) const;
 };
 /// The sizes that a net of the workloads can have otherwise than there.
 struct NetSize {

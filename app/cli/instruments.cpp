@@ -19,6 +19,7 @@
 #include "projects/time_travel.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/analyses/why.h"
+#include "tracing/ops/plan_page.h"
 #include "tracing/ops/roofline.h"
 #include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
@@ -86,7 +87,24 @@ int profile_roofline(const Args& args) {
                       {{"run", source.run}});
 }
 
+/// What the steps come to as a plan; nothing is written.
+int profile_plan(const Args& args) {
+  if (args.has("-o") || args.has("--roofline"))
+    throw Error::usage("--plan prints a page of its own", "Leave -o and --roofline out.");
+  constexpr int64_t kUntilPlanned = 3;  // two are traced, and one runs beside its plan
+  Source source = session_for(args, kUntilPlanned);
+  Recipe recipe = source.session->recipe();
+  recipe.set("compile", "true");
+  source.session->change(recipe);
+  const int64_t steps = steps_of(*source.session, kUntilPlanned);
+  for (int64_t i = 0; i < steps; ++i) source.session->step();
+  std::vector<std::string> told = source.session->planned();
+  if (told.empty()) told = {"too few steps of the run are left to trace one"};
+  return show_finding(tracing::plan_page(source.session->plan(), told), args.json(), {{"run", source.run}});
+}
+
 int profile(const Args& args) {
+  if (args.has("--plan")) return profile_plan(args);
   if (args.has("--roofline")) return profile_roofline(args);
   const std::string path = args.required("-o");
   const int64_t wanted = args.integer("--steps", 5, 1);
@@ -145,7 +163,7 @@ const Option kStep{"--step", "N|last|best", "first step to record (the last ones
 const bool registered_instruments[] = {
     register_command(
         {"profile",
-         "PROJECT -o T.json[.gz]|--roofline",
+         "PROJECT -o T.json[.gz]|--roofline|--plan",
          1,
          1,
          {kRun,
@@ -155,9 +173,11 @@ const bool registered_instruments[] = {
           {"--roofline", "",
            "instead of a trace: each op's rates against the processor's measured ceilings, what bounds it "
            "and how much time there is to win"},
+          {"--plan", "", "instead of a trace: the kernels that a step comes to under compile = true, and their memory"},
           kThreads,
           kJson},
-         "records the op timeline of some steps, for PyTorch's tools and Perfetto; or holds them against a roofline",
+         "records the op timeline of some steps, for PyTorch's tools and Perfetto; holds them against a roofline, or "
+         "shows their plan",
          profile}),
     register_command(
         {"memory record",

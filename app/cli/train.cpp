@@ -147,6 +147,7 @@ int train(const Args& args) {
   options.max_steps = args.integer("--max-steps", -1, 1);
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.set = pairs_of(args, "--set");
+  if (args.has("--compile")) options.set.emplace_back("compile", "true");
   if (args.has("--device")) options.set.emplace_back("device", args.text("--device"));
   read_from(*project, args, options);
   options.without = args.text("--without-samples");
@@ -250,6 +251,7 @@ int train(const Args& args) {
     if (!paused_by.empty()) end["paused_by"] = paused_by;
     if (!s.error.empty())
       end[s.state == State::finished ? "stopped_early" : s.state == State::stopped ? "stopped_by" : "error"] = s.error;
+    if (!s.planned.empty()) end["planned"] = s.planned;
     if (s.skipped > 0)
       end["skipped"] = {{"steps", s.skipped}, {"last_step", s.skipped_step}, {"parameter", s.skipped_for}};
     say([&] { print_json(end); });
@@ -271,6 +273,7 @@ int train(const Args& args) {
   else
     print(fmt::format("run {} finished: {} steps in {}{}\n", info.name, count_text(info.steps),
                       duration_text(info.seconds), records.judged.empty() ? "" : ", " + records.judged));
+  for (const std::string& line : s.planned) print("compiled: " + line + "\n");
   if (s.skipped > 0)
     print(
         fmt::format("{} of the steps changed nothing, because a scaled gradient overflowed; the last one was step {}, "
@@ -327,6 +330,7 @@ const bool registered_train[] = {
            "numbers of the ops"},
           {"--device", "NAME", "where to compute: cpu, cuda, cuda:1 (short for --set device=NAME)"},
           kThreads,
+          {"--compile", "", "run forward and backward from a plan: the same bits in less time (--set compile=true)"},
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
           {"--watch", "TEXT",
            "one more watch for this run: \"loss > 3 * median(loss, 50): pause\"; may be repeated; `tenon keys watches` "

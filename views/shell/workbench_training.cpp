@@ -162,6 +162,7 @@ void Workbench::tell_ended(const RunStatus& s) {
          : s.state == RunStatus::State::failed  ? tr("%1 failed at step %2")
                                                 : tr("%1 pruned at step %2"))
             .arg(name, step));
+  for (const std::string& line : s.planned) log(name + ": " + QString::fromStdString(line));
 }
 
 void Workbench::adopt(std::shared_ptr<RunDriver> driver) {
