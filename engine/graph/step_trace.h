@@ -9,6 +9,7 @@
 #include "core/tensor.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
+#include "engine/op/value_watch.h"
 
 namespace tenon {
 
@@ -81,6 +82,8 @@ class StepTracer : public OpObserver {
   void check_version(const Tensor& t, const Call& call);
 
   StepTrace trace_;
+  ValueWatch values_{
+      [this](const Tensor&) { refuse("a value is read on the way, and what follows may depend on it"); }};
   std::unordered_map<uint32_t, int> blocks_;  ///< by the number of their storage
   const uint32_t begin_ = t_state.origin.seq;
   std::vector<uint32_t> versions_;  ///< of the blocks; kWritten: an op has just written it

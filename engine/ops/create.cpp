@@ -8,6 +8,7 @@
 #include "core/backend.h"
 #include "core/error.h"
 #include "engine/op/strided_loop.h"
+#include "engine/op/value_watch.h"
 #include "engine/ops/view.h"
 
 namespace tenon {
@@ -172,6 +173,7 @@ Tensor scalar_like(double value, const Tensor& like) {
 
 double item(const Tensor& t) {
   if (t.numel() != 1) throw Error(fmt::format("item: a tensor of size {} is not one number", to_string(t.size())));
+  ValueWatch::tell(t);
   return storage_value(t, t.offset());
 }
 

@@ -17,7 +17,10 @@ namespace tenon {
 // time beside the plan that was made of the second: the plan stays if output, loss, gradients and whatever else the
 // step writes (running statistics) have the same bits. Batches of another size have a plan of their own. Steps that
 // somebody looks at (a profile, a recorder, a history of memory, a debugger, hooks on layers) run op by op, planned or
-// not: the bits are the same, so nobody has to know. What cannot be planned runs op by op, and told() says why.
+// not: the bits are the same, so nobody has to know. What cannot be planned runs op by op, and told() says why:
+// a value that is read on the way (item()), attributes and constants that are others in the second step. A layer that
+// keeps a number beside its tensors and computes something else by it in a later step alone would be missed; such state
+// belongs into a buffer.
 
 /// Forward and backward of a session's steps, from plans where there are some.
 class PlannedStep {

@@ -15,6 +15,7 @@
 #include "engine/ops/create.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
 #include "engine/templates/templates.h"
 #include "engine/train/open_data.h"
@@ -164,7 +165,7 @@ TEST(StepPlan, WhatCannotBePlannedSaysWhy) {
 /// x w + a number that the host counts: as an attribute, or as a constant.
 class Tallying : public nn::Module {
  public:
-  enum class As { attribute, constant, nothing };
+  enum class As { attribute, constant, value, nothing };
   explicit Tallying(As as) : as_(as) {
     w_ = full({3}, 1.5);
     add_parameter("w", w_);
@@ -176,6 +177,7 @@ class Tallying : public nn::Module {
     ++n_;
     const Tensor y = mul(x, w_);
     if (as_ == As::attribute) return leaky_relu(y, 0.1 * static_cast<double>(n_));
+    if (as_ == As::value) return item(sum(detach(y))) > 1000 ? mul(y, w_) : y;
     return as_ == As::constant ? add(y, full({3}, static_cast<double>(n_))) : y;
   }
 
@@ -211,12 +213,14 @@ struct Planned {
 };
 
 TEST(StepPlan, WhatChangesFromStepToStepIsFound) {
-  Planned same(Tallying::As::nothing), attribute(Tallying::As::attribute), constant(Tallying::As::constant);
+  Planned same(Tallying::As::nothing), attribute(Tallying::As::attribute), constant(Tallying::As::constant),
+      value(Tallying::As::value);
   for (int i = 0; i < 6; ++i)
-    for (Planned* p : {&same, &attribute, &constant}) p->run(full({2, 3}, i + 1));
+    for (Planned* p : {&same, &attribute, &constant, &value}) p->run(full({2, 3}, i + 1));
   EXPECT_SAYS(same.told(), "3 steps from a plan");
   EXPECT_SAYS(attribute.told(), "has other attributes in every step");
   EXPECT_SAYS(constant.told(), "reads a constant that changes");
+  EXPECT_SAYS(value.told(), "a value is read on the way");
 }
 
 TEST(StepPlan, ResultsAreTheCallersAlone) {
