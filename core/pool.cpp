@@ -334,9 +334,13 @@ PoolStats pool_stats() {
 void pool_reset_peak() { central().peak.store(0, std::memory_order_relaxed); }
 
 void pool_trim() {
-  auto& c = central();
-  std::lock_guard lock(c.mutex);
-  trim_locked(c);
+  {
+    auto& c = central();
+    std::lock_guard lock(c.mutex);
+    trim_locked(c);
+  }
+  // Once it has been given back large blocks, the C library takes further ones from its heap and keeps those.
+  give_back_freed_memory();
 }
 
 void add_memory_observer(MemoryObserver& observer) {

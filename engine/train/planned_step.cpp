@@ -72,6 +72,7 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
   const std::vector<Tensor> given = {x, target, draws ? nn::step_key({}) : Tensor()};
   if (!e->plan) return trace(*e, given, trained, eager);
   if (!e->proven) return prove(*e, given, trained, eager);
+  if (e->planned_steps == 0) pool_trim();  // the last step that ran op by op is over now
   std::vector<Tensor> results = e->plan->run(given);
   for (size_t i = 0; i < trained.size(); ++i) set_grad(trained[i].tensor, results[i + 2]);
   ++e->planned_steps;
@@ -135,7 +136,6 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
   t_state.origin.seq = after_ops.first;  // nor are fingerprints
   if (same) {
     e.proven = true;
-    pool_trim();
   } else {
     e.plan.reset();
     e.why = "its plan has other bits than its ops";
