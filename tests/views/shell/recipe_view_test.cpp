@@ -100,6 +100,25 @@ TEST_F(RecipeForm, what_is_typed_is_what_the_next_run_is_told) {
   EXPECT_EQ(saved(), told);
 }
 
+TEST_F(RecipeForm, a_compiled_run_says_in_the_log_what_was_planned) {
+  open_spirals();
+  show();
+  auto* compile = editor<QCheckBox>("compile");
+  ASSERT_NE(compile, nullptr);
+  compile->setFocus();
+  QTest::keyClick(compile, Qt::Key_Space);
+  settle();
+  EXPECT_TRUE(saved().flag("compile"));
+  QStringList said;
+  QObject here;
+  QObject::connect(bench_.get(), &Workbench::logged, &here, [&](const QString& line, bool) { said << line; });
+  train(12);
+  EXPECT_EQ(bench_->contents().runs.back().status, "finished") << banner().toStdString();
+  EXPECT_TRUE(said.join("\n").contains(" steps from a plan of ")) << said.join("\n").toStdString();
+  load_step(9);
+  EXPECT_FALSE(banner_shown()) << banner().toStdString();
+}
+
 TEST_F(RecipeForm, the_device_is_one_of_those_that_are_there) {
   if (cuda_state().devices == 0) GTEST_SKIP() << "built without the emulated GPU";
   open_spirals();
