@@ -42,7 +42,7 @@ void write_constant(const StepTrace::Block& b, void* to) {
 
 /// Whether dispatch would leave the op to its loop.
 bool runs_quickly(const OpDef& op, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
-  constexpr int64_t kQuick = 32768;  // above, loops are split over threads
+  constexpr int64_t kQuick = 32768;  // as in dispatch.cpp: above, loops are split over threads
   if (!op.quick || static_cast<int>(in.size()) != op.arity || in.size() > 2 || out[0].numel() > kQuick) return false;
   const auto alike = [&](const Tensor& t) {
     return t.dtype() == DType::f32 && t.is_contiguous() && t.size() == out[0].size();

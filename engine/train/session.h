@@ -82,7 +82,8 @@ struct TrainingObserver {
   virtual ~TrainingObserver() = default;
   virtual void on_step_begin(int64_t /*step*/) {}
   virtual void on_batch(const data::Batch&) {}
-  virtual void on_forward(const Tensor& /*output*/, const Tensor& /*loss*/) {}  ///< the autograd graph exists now
+  /// The autograd graph exists now; of a step from a plan there is none, and the gradients are there already.
+  virtual void on_forward(const Tensor& /*output*/, const Tensor& /*loss*/) {}
   virtual void on_backward() {}  ///< gradients are in the parameters; nothing written yet
   virtual void on_step_end(const StepResult&) {}
 };
