@@ -42,8 +42,8 @@ void write_constant(const StepTrace::Block& b, void* to) {
 
 /// Whether dispatch would leave the op to its loop.
 bool runs_quickly(const OpDef& op, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
-  constexpr int64_t kQuick = 32768;  // as in dispatch.cpp: above, loops are split over threads
-  if (!op.quick || static_cast<int>(in.size()) != op.arity || in.size() > 2 || out[0].numel() > kQuick) return false;
+  if (!op.quick || static_cast<int>(in.size()) != op.arity || in.size() > 2 || out[0].numel() > kLoopGrain)
+    return false;
   const auto alike = [&](const Tensor& t) {
     return t.dtype() == DType::f32 && t.is_contiguous() && t.size() == out[0].size();
   };
@@ -61,7 +61,7 @@ void run_quickly(const OpDef& op, const std::vector<Tensor>& in, const Tensor& o
 
 /// Where a block lies.
 struct StepPlan::Place {
-  enum class In : uint8_t { arena, outside, kept };
+  enum class In : uint8_t { arena, outside, kept, tile };
   In in = In::arena;
   Tensor whole;                       ///< the block, for the windows: its address is brought up to date before a run
   int first = kNever, last = kNever;  ///< kernels between which it is needed
@@ -69,25 +69,31 @@ struct StepPlan::Place {
   bool written = false;               ///< after its first reading: a constant has to be made anew in every step
   int result = -1;                    ///< the one that is computed in this block
   int over = -1;                      ///< it takes the memory of this block, which ends where it begins
+  int tile = -1;                      ///< of a chain's, where it lies in no other memory
 };
 
 struct StepPlan::Planned {
   std::vector<Tensor> in, out;
   bool quick = false;  ///< the op's loop does it, over this many elements
   int64_t elements = 0;
-  std::vector<int> fresh;   ///< constants that have to be made anew before it
-  std::vector<int> counts;  ///< blocks with a name that it writes
+  std::vector<int> fresh;        ///< constants that have to be made anew before it
+  std::vector<int> counts;       ///< blocks with a name that it writes
+  std::vector<ChainStep> chain;  ///< of the first of a chain: all of it
 };
 
 StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named) : trace_(std::move(trace)), named_(std::move(named)) {
   if (!trace_.why_not.empty()) throw Error("the step cannot be planned: " + trace_.why_not);
   places_.resize(trace_.blocks.size());
   planned_.resize(trace_.steps.size());
+  chains_ = find_chains(trace_);
   find_lives();
+  widen_lives();
   lay_out();
   make_windows();
   figures_.kernels = static_cast<int64_t>(trace_.steps.size());
   figures_.views = static_cast<int64_t>(trace_.last_seq) - figures_.kernels;
+  figures_.chains = static_cast<int64_t>(chains_.chains.size());
+  for (const KernelChain& c : chains_.chains) figures_.chained += static_cast<int64_t>(c.count);
 }
 StepPlan::~StepPlan() = default;
 
@@ -120,7 +126,46 @@ void StepPlan::find_lives() {
         bytes == b.bytes)
       p.result = static_cast<int>(r);
   }
+  keep_in_tiles();
   for (size_t i = 0; i < trace_.steps.size(); ++i) share(i);
+}
+
+/// What only a chain's own kernels look at lies in a tile of the chain's, as far as it has tiles.
+void StepPlan::keep_in_tiles() {
+  std::vector<int> used(chains_.chains.size());
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& p = places_[i];
+    if (trace_.blocks[i].origin != StepTrace::Origin::made || p.result >= 0 || p.first == kNever) continue;
+    if (p.last >= static_cast<int>(trace_.steps.size())) continue;
+    const int chain = chains_.of_step[static_cast<size_t>(p.first)];
+    if (chain < 0 || chains_.of_step[static_cast<size_t>(p.last)] != chain) continue;
+    const KernelChain& c = chains_.chains[static_cast<size_t>(chain)];
+    const bool whole = trace_.blocks[i].bytes == static_cast<size_t>(c.elements) * sizeof(float);
+    if (!whole || used[static_cast<size_t>(chain)] == kMostChainTiles) continue;
+    p.in = Place::In::tile;
+    p.tile = used[static_cast<size_t>(chain)]++;
+  }
+}
+
+/// The kernels of a chain run at the same time: what one of them needs, all do.
+void StepPlan::widen_lives() {
+  for (const KernelChain& c : chains_.chains)
+    for (size_t i = c.first; i < c.first + c.count; ++i) {
+      const auto widen = [&](const StepTrace::Window& w) {
+        if (w.block < 0) return;
+        Place& p = places_[static_cast<size_t>(root(w.block))];
+        if (p.first > static_cast<int>(c.first)) p.first = static_cast<int>(c.first);
+        p.last = std::max(p.last, static_cast<int>(c.first + c.count - 1));
+      };
+      for (const auto& w : trace_.steps[i].in) widen(w);
+      for (const auto& w : trace_.steps[i].out) widen(w);
+    }
+}
+
+/// The block whose memory this one has.
+int StepPlan::root(int block) const {
+  while (places_[static_cast<size_t>(block)].over >= 0) block = places_[static_cast<size_t>(block)].over;
+  return block;
 }
 
 /// Element by element, a result takes the memory of the first input where nobody reads that again.
@@ -138,11 +183,14 @@ void StepPlan::share(size_t at) {
     return;
   for (size_t k = 1; k < s.in.size(); ++k)
     if (s.in[k].block == from.block && !(s.in[k] == from)) return;
-  const auto root = [&](int block) {
-    while (places_[static_cast<size_t>(block)].over >= 0) block = places_[static_cast<size_t>(block)].over;
-    return block;
-  };
   Place &r = places_[static_cast<size_t>(root(from.block))], &p = places_[static_cast<size_t>(to.block)];
+  if (r.in == Place::In::tile || p.in == Place::In::tile) return;
+  if (const int chain = chains_.of_step[at]; chain >= 0)  // the number of all tiles must outlive the first tile
+    for (size_t i = chains_.chains[static_cast<size_t>(chain)].first; i <= at; ++i)
+      for (const auto& w : trace_.steps[i].in)
+        if (w.block >= 0 && root(w.block) == root(from.block) &&
+            (w.layout.offset != from.layout.offset || w.layout.size.product() != from.layout.size.product()))
+          return;
   if (r.last != static_cast<int>(at) || p.first != static_cast<int>(at) || p.result >= 0 || r.result >= 0 ||
       trace_.blocks[static_cast<size_t>(from.block)].bytes != trace_.blocks[static_cast<size_t>(to.block)].bytes)
     return;
@@ -164,7 +212,8 @@ void StepPlan::lay_out() {
     else if (constant && !p.written)
       p.in = Place::In::kept;
     if (p.in == Place::In::arena && p.first != kNever && p.over < 0) order.push_back(static_cast<int>(i));
-    if (p.in == Place::In::arena || p.result >= 0) figures_.value_bytes += rounded_up(b.bytes);
+    if (p.in == Place::In::arena || p.in == Place::In::tile || p.result >= 0)
+      figures_.value_bytes += rounded_up(b.bytes);
     if (constant && p.written && p.first != kNever)
       planned_[static_cast<size_t>(p.first)].fresh.push_back(static_cast<int>(i));
   }
@@ -246,6 +295,17 @@ void StepPlan::make_windows() {
     to.quick = runs_quickly(*s.op, to.in, to.out);
     to.elements = to.out[0].numel();
   }
+  for (const KernelChain& c : chains_.chains)
+    for (size_t i = c.first; i < c.first + c.count; ++i) {
+      const StepTrace::Step& s = trace_.steps[i];
+      ChainStep step{s.op->quick, 1 + static_cast<int>(s.in.size())};
+      for (int k = 0; k < step.operands; ++k) {
+        const StepTrace::Window& w = k == 0 ? s.out[0] : s.in[static_cast<size_t>(k - 1)];
+        step.at[k].stride = k > 0 && is_one_number(w) ? 0 : static_cast<int64_t>(sizeof(float));
+        step.at[k].tile = places_[static_cast<size_t>(w.block)].tile;
+      }
+      planned_[c.first].chain.push_back(step);
+    }
 }
 
 bool StepPlan::holds(const std::vector<const Tensor*>& named) const {
@@ -288,7 +348,10 @@ std::vector<Tensor> StepPlan::run(const std::vector<Tensor>& given) {
   const uint32_t begin = t_state.origin.seq;
   {
     const Restore restore;
-    for (size_t i = 0; i < planned_.size(); ++i) run_step(i, begin);
+    for (size_t i = 0; i < planned_.size(); ++i) {
+      run_step(i, begin);
+      if (!planned_[i].chain.empty()) i += planned_[i].chain.size() - 1;
+    }
   }
   NoGrad off;
   for (size_t r = 0; r < results.size(); ++r) {
@@ -311,17 +374,33 @@ void StepPlan::run_step(size_t i, uint32_t begin) {
   for (const int block : p.fresh)
     write_constant(trace_.blocks[static_cast<size_t>(block)],
                    places_[static_cast<size_t>(block)].whole.storage()->data);
-  if (p.quick)
+  if (!p.chain.empty())
+    run_tiles(i);
+  else if (p.quick)
     run_quickly(*s.op, p.in, p.out[0], p.elements);
   else
     run_kernel(*s.op, s.attrs.get(), p.in.data(), static_cast<int>(p.in.size()), p.out.data());
   for (const int block : p.counts) places_[static_cast<size_t>(block)].whole.storage()->wrote();
 }
 
+/// All of the chain that begins with this step.
+void StepPlan::run_tiles(size_t first) {
+  std::vector<ChainStep>& steps = planned_[first].chain;
+  for (size_t k = 0; k < steps.size(); ++k) {
+    const Planned& p = planned_[first + k];
+    steps[k].at[0].base = static_cast<char*>(p.out[0].raw());
+    for (size_t in = 0; in < p.in.size(); ++in) steps[k].at[in + 1].base = static_cast<char*>(p.in[in].raw());
+  }
+  run_chain(steps, planned_[first].elements);
+}
+
 std::vector<StepPlanRow> StepPlan::rows() const {
   std::vector<StepPlanRow> rows;
-  for (const StepTrace::Step& s : trace_.steps) {
+  for (size_t i = 0; i < trace_.steps.size(); ++i) {
+    const StepTrace::Step& s = trace_.steps[i];
     StepPlanRow r{s.origin.seq, s.op->info.name, module_path(s.origin.module), {}, s.origin.phase};
+    r.chain = chains_.of_step[i];
+    r.why = chains_.why[i];
     for (const auto& w : s.out) {
       if (w.block < 0) continue;
       r.results += fmt::format("{}{} {}", r.results.empty() ? "" : ", ", name(w.dtype), to_string(w.layout.size));

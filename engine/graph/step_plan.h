@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/graph/kernel_chains.h"
 #include "engine/graph/step_trace.h"
 
 namespace tenon {
@@ -12,6 +13,8 @@ namespace tenon {
 struct StepPlanFigures {
   int64_t kernels = 0;      ///< that run in a step
   int64_t views = 0;        ///< ops that only look at memory in another way: nothing is done for them
+  int64_t chained = 0;      ///< kernels that run tile by tile with their neighbours
+  int64_t chains = 0;       ///< that they make up
   int64_t arena_bytes = 0;  ///< that a step's values share
   int64_t value_bytes = 0;  ///< that they would take one beside the other
 };
@@ -25,6 +28,8 @@ struct StepPlanRow {
   int64_t bytes = 0;      ///< of its results
   int64_t offset = -1;    ///< of the first in the arena; -1: it lies elsewhere
   uint32_t last_seq = 0;  ///< of the last kernel that needs it; above all numbers: it is left behind
+  int chain = -1;         ///< kernels of one number run tile by tile together; -1: alone
+  std::string why = {};   ///< why it is not in the chain of the kernel before it; empty: it is, or nothing is to say
 };
 
 /// A traced step, ready to be done again on other values: its kernels called one after the other, with their memory
@@ -54,11 +59,15 @@ class StepPlan {
   struct Place;
   struct Planned;
   void find_lives();
+  void keep_in_tiles();
+  void widen_lives();
   void lay_out();
   void make_windows();
   void bind(const std::vector<Tensor>& given, const char* arena);
   void run_step(size_t i, uint32_t begin);
+  void run_tiles(size_t first);
   void share(size_t at);
+  int root(int block) const;
   Tensor look(const StepTrace::Window& w);
 
   struct Bound {
@@ -66,6 +75,7 @@ class StepPlan {
     int64_t at;  ///< of what was given its number, of the arena the offset
   };
   StepTrace trace_;
+  KernelChains chains_;  ///< Note [Kernels tile by tile]
   std::vector<Tensor> named_;
   std::vector<Place> places_;     ///< of the blocks
   std::vector<Planned> planned_;  ///< one a step

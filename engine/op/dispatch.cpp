@@ -7,6 +7,7 @@
 #include "engine/autograd/node.h"
 #include "engine/op/autocast.h"
 #include "engine/op/op.h"
+#include "engine/op/strided_loop.h"
 #include "engine/ops/view.h"
 
 namespace tenon {
@@ -197,8 +198,6 @@ inline void run_and_count(const OpDef& op, const void* attrs, const Tensor* in, 
     if ((op.writes >> i & 1u) && i < inputs && in[i].defined() && in[i].storage()) in[i].storage()->wrote();
 }
 
-constexpr int64_t kQuick = 32768;  // above, loops are split over threads
-
 // Operands of one f32 layout without gaps: the output is alike, nothing has to be inferred.
 inline bool alike(const OpDef& op, const Tensor* in, int inputs) {
   if (!op.quick) return false;
@@ -212,7 +211,7 @@ inline bool alike(const OpDef& op, const Tensor* in, int inputs) {
         !(a.stride == b.stride))
       return false;
   }
-  return a.meta.shape.product() <= kQuick;
+  return a.meta.shape.product() <= kLoopGrain;
 }
 
 inline void run_quick(const OpDef& op, const Tensor* in, int inputs, const Tensor& out) {

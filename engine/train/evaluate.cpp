@@ -77,11 +77,18 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
     int64_t n = static_cast<int64_t>(rows.size());
     data::Batch batch = data::fetch(set, std::move(rows));
     bring(batch);
-    std::optional<AutocastScope> autocast;
-    if (low && !program) autocast.emplace(*low);
-    Tensor output = program ? program(batch.x) : (*model)(batch.x);
-    loss += item(task->loss(output, target_of(batch))) * (task->sums() ? 1.0 : static_cast<double>(n));
-    autocast.reset();
+    const auto compute = [&] {
+      std::optional<AutocastScope> autocast;
+      if (low && !program) autocast.emplace(*low);
+      PlannedStep::Values v;
+      v.output = program ? program(batch.x) : (*model)(batch.x);
+      v.loss = task->loss(v.output, target_of(batch));
+      return v;
+    };
+    const PlannedStep::Values v =
+        planned_evaluation && !program ? planned_evaluation->run(batch.x, target_of(batch), 1, {}, compute) : compute();
+    const Tensor& output = v.output;
+    loss += item(v.loss) * (task->sums() ? 1.0 : static_cast<double>(n));
     e.samples += n;
     const Tensor scores = to_host(task->scores(output)), answers = to_host(task->answers(target_of(batch)));
     for (Judge& j : judges) j.meter->add(scores, answers);

@@ -155,12 +155,14 @@ std::vector<std::string> PlannedStep::told() const {
       lines.push_back(fmt::format("{} run op by op: {}", batch, e->why));
     } else if (e->planned_steps > 0) {
       const StepPlanFigures& f = e->plan->figures();
-      lines.push_back(fmt::format("{}: {} steps from a plan of {} kernels, whose values share {} instead of {}", batch,
-                                  e->planned_steps, f.kernels, in_mebibytes(f.arena_bytes),
+      const std::string chains =
+          f.chains ? fmt::format(" ({} of them tile by tile in {} chains)", f.chained, f.chains) : "";
+      lines.push_back(fmt::format("{}: {} {} from a plan of {} kernels{}, whose values share {} instead of {}", batch,
+                                  e->planned_steps, called_, f.kernels, chains, in_mebibytes(f.arena_bytes),
                                   in_mebibytes(f.value_bytes)));
     }
   }
-  if (!why_.empty()) lines.push_back("some steps ran op by op: " + why_);
+  if (!why_.empty()) lines.push_back(fmt::format("some {} ran op by op: {}", called_, why_));
   return lines;
 }
 

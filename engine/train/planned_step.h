@@ -28,11 +28,12 @@ class PlannedStep {
   struct Values {
     Tensor output, loss;
   };
-  /// Computes them op by op and leaves the gradients in the parameters, which have none before.
+  /// Computes them op by op and leaves the gradients in the parameters, which have none before. Where nothing is
+  /// `trained` (an evaluation) there is no backward.
   using Eager = std::function<Values()>;
 
-  /// `model` outlives this.
-  explicit PlannedStep(nn::Module& model) : model_(model) {}
+  /// `model` outlives this. `called`: what told() counts.
+  explicit PlannedStep(nn::Module& model, const char* called = "steps") : model_(model), called_(called) {}
   /// The same from a plan or by `eager`. `factor` is what the loss is multiplied by before backward. Throws what either
   /// throws.
   Values run(const Tensor& x, const Tensor& target, double factor, const std::vector<nn::Named>& trained,
@@ -70,6 +71,7 @@ class PlannedStep {
   Values prove(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
 
   nn::Module& model_;
+  const char* called_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<const Tensor*> places_;  ///< of the model's parameters and buffers
   std::string why_;

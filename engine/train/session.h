@@ -217,11 +217,11 @@ class TrainingSession {
 
   /// Whether the targets are tokens of a text.
   bool is_text() const;
-  /// Where the model is.
   /// Under compile = true: for each size of batch, what plan its steps come from or why they run op by op (Note [When a
-  /// step is planned]). A sentence each; empty where nothing is known yet.
+  /// step is planned]); of evaluations, too. A sentence each; empty where nothing is known yet.
   std::vector<std::string> planned() const;
-  const StepPlan* plan() const;  ///< the first of them; null: there is none
+  const StepPlan* plan() const;  ///< of the first size of batch that has one; null: none has
+  /// Where the model is.
   Device device() const;
   /// What t_state.group is while the session works, on its own thread and on its data workers.
   uint32_t group() const;

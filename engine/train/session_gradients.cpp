@@ -97,7 +97,9 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
 }
 
 void TrainingSession::Impl::plan_steps() {
-  planned = recipe.flag("compile") && !is_dry(device) ? std::make_unique<PlannedStep>(*model) : nullptr;
+  const bool wanted = recipe.flag("compile") && !is_dry(device);
+  planned = wanted ? std::make_unique<PlannedStep>(*model) : nullptr;
+  planned_evaluation = wanted ? std::make_unique<PlannedStep>(*model, "batches") : nullptr;
 }
 
 /// What a plan would leave out keeps the step from one.

@@ -38,7 +38,7 @@ struct TrainingSession::Impl {
   data::Split data;
   std::shared_ptr<GraphModule> model;
   std::optional<Task> task;
-  std::unique_ptr<PlannedStep> planned;  ///< the recipe asks for it
+  std::unique_ptr<PlannedStep> planned, planned_evaluation;  ///< the recipe asks for them
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
   std::optional<optim::GradScaler> scaler;

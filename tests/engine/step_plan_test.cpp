@@ -127,6 +127,21 @@ TEST(StepPlan, ASessionThatIsLoadedOrChangedPlansAnew) {
   expect_same(eager.save(), planned.save());
 }
 
+TEST(StepPlan, EvaluationsHaveAPlanToo) {
+  const Recipe r = spirals({{"data.batch_size", "26"}, {"epochs", "9"}, {"average.type", "ema"}});
+  TrainingSession eager(deep_spirals(), r), planned(deep_spirals(), with(r, {{"compile", "true"}}));
+  for (int i = 0; i < 6; ++i) {
+    run(eager, 2);
+    run(planned, 2);
+    const Evaluation a = eager.evaluate(), b = planned.evaluate();
+    ASSERT_EQ(a.loss, b.loss) << i;
+    ASSERT_EQ(a.correct, b.correct) << i;
+  }
+  EXPECT_SAYS(told(planned), "evaluation: batches of f32 [");
+  EXPECT_SAYS(told(planned), " batches from a plan of ");
+  expect_same(eager.save(), planned.save());
+}
+
 TEST(StepPlan, WhoLooksSeesOps) {
   TrainingSession s(deep_spirals(), spirals({{"data.batch_size", "26"}, {"epochs", "9"}, {"compile", "true"}}));
   run(s, 5);
