@@ -30,16 +30,15 @@ std::vector<bool> written_constants(const StepTrace& trace) {
 
 /// Why a pointwise kernel can be in no chain; empty: it can.
 std::string why_alone(const StepTrace& trace, const Step& s, const std::vector<bool>& anew) {
-  if (!s.op->quick || s.out.size() != 1 || s.in.empty() || s.in.size() > 2 ||
-      static_cast<int>(s.in.size()) != s.op->arity)
-    return "its loop is not one over one or two operands";
+  if (!s.loop) return "it is not one loop over numbers of f32";
   const Window& to = s.out[0];
   if (to.block < 0 || trace.blocks[static_cast<size_t>(to.block)].origin != StepTrace::Origin::made)
     return "it writes what outlives the step";
   if (to.dtype != DType::f32) return "it is not of f32";
   if (!to.layout.is_dense()) return "its result has gaps";
-  for (const Window& w : s.in) {
-    if (w.block < 0) return "an operand is absent";
+  for (const StepTrace::LoopOperand& o : s.operands) {
+    if (o.in < 0) continue;
+    const Window& w = s.in[static_cast<size_t>(o.in)];
     if (w.dtype != DType::f32) return "an operand is not of f32";
     if (anew[static_cast<size_t>(w.block)]) return "a constant is made anew for it";
     if (!is_one_number(w) && !(w.layout.size == to.layout.size && w.layout.stride == to.layout.stride))
@@ -120,8 +119,8 @@ void run_chain(const std::vector<ChainStep>& steps, int64_t elements) {
     for (int64_t i = begin; i < end; i += kChainElements) {
       const int64_t n = std::min(kChainElements, end - i);
       for (const ChainStep& s : steps) {
-        char* data[3] = {};
-        int64_t strides[3] = {};
+        char* data[kMaxOperands];
+        int64_t strides[kMaxOperands];
         for (int k = 0; k < s.operands; ++k) {
           const ChainOperand& o = s.at[k];
           data[k] = o.tile >= 0 ? reinterpret_cast<char*>(tiles[o.tile]) : o.base + i * o.stride;

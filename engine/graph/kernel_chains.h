@@ -27,7 +27,7 @@ struct KernelChains {
 };
 KernelChains find_chains(const StepTrace& trace);
 
-/// Whether a step goes over every element of what it looks at through this window, or reads one number.
+/// Whether a loop reads one number through this window, for each element of its result.
 bool is_one_number(const StepTrace::Window& w);
 
 /// Where the elements of an operand are while a chain runs.
@@ -39,7 +39,7 @@ struct ChainOperand {
 struct ChainStep {
   InnerLoop loop = nullptr;
   int operands = 0;
-  ChainOperand at[3];  ///< the result first
+  ChainOperand at[kMaxOperands];  ///< the result first
 };
 
 inline constexpr int kMostChainTiles = 8;  // 32 KiB together

@@ -298,12 +298,14 @@ void StepPlan::make_windows() {
   for (const KernelChain& c : chains_.chains)
     for (size_t i = c.first; i < c.first + c.count; ++i) {
       const StepTrace::Step& s = trace_.steps[i];
-      ChainStep step{s.op->quick, 1 + static_cast<int>(s.in.size())};
-      for (int k = 0; k < step.operands; ++k) {
-        const StepTrace::Window& w = k == 0 ? s.out[0] : s.in[static_cast<size_t>(k - 1)];
-        step.at[k].stride = k > 0 && is_one_number(w) ? 0 : static_cast<int64_t>(sizeof(float));
-        step.at[k].tile = places_[static_cast<size_t>(w.block)].tile;
-      }
+      ChainStep step{s.loop, 1 + static_cast<int>(s.operands.size())};
+      const auto take = [&](ChainOperand& to, const StepTrace::Window& w, bool reads) {
+        to.stride = reads && is_one_number(w) ? 0 : static_cast<int64_t>(sizeof(float));
+        to.tile = places_[static_cast<size_t>(w.block)].tile;
+      };
+      take(step.at[0], s.out[0], false);
+      for (size_t k = 0; k < s.operands.size(); ++k)
+        if (s.operands[k].in >= 0) take(step.at[k + 1], s.in[static_cast<size_t>(s.operands[k].in)], true);
       planned_[c.first].chain.push_back(step);
     }
 }
@@ -388,8 +390,12 @@ void StepPlan::run_tiles(size_t first) {
   std::vector<ChainStep>& steps = planned_[first].chain;
   for (size_t k = 0; k < steps.size(); ++k) {
     const Planned& p = planned_[first + k];
+    auto& operands = trace_.steps[first + k].operands;
     steps[k].at[0].base = static_cast<char*>(p.out[0].raw());
-    for (size_t in = 0; in < p.in.size(); ++in) steps[k].at[in + 1].base = static_cast<char*>(p.in[in].raw());
+    for (size_t o = 0; o < operands.size(); ++o)
+      steps[k].at[o + 1].base = operands[o].in >= 0
+                                    ? static_cast<char*>(p.in[static_cast<size_t>(operands[o].in)].raw())
+                                    : reinterpret_cast<char*>(&operands[o].number);
   }
   run_chain(steps, planned_[first].elements);
 }

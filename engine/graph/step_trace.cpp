@@ -117,6 +117,7 @@ void StepTracer::check_version(const Tensor& t, const Call& call) {
 void StepTracer::before(const Call& call) {
   if (running_) refuse(fmt::format("{} runs inside the kernel of {}", call.op->info.name, running_->info.name));
   running_ = call.op;
+  loops_.seen.clear();
   const auto on_cpu = [&](const Tensor& t) {
     if (t.storage() && t.device() == Device{}) return true;
     refuse(fmt::format("{} works on memory that is not the CPU's", call.op->info.name));
@@ -159,6 +160,7 @@ void StepTracer::after(const Call& call, int64_t, int64_t) {
   s.origin.seq -= begin_;
   s.forward_seq = t_forward_seq > begin_ ? t_forward_seq - begin_ : 0;
   s.no_grad = !grad_enabled();
+  note_loop(call, s);
   // What the kernel wrote is counted by now or, of what was there before, once this returns.
   for (int k = 0; k < call.outputs; ++k)
     if (s.out[static_cast<size_t>(k)].block >= 0)
@@ -167,6 +169,21 @@ void StepTracer::after(const Call& call, int64_t, int64_t) {
     if (s.in[static_cast<size_t>(i)].block >= 0 && writes_input(call, i))
       versions_[static_cast<size_t>(s.in[static_cast<size_t>(i)].block)] = kWritten;
   trace_.steps.push_back(std::move(s));
+}
+
+/// What a pointwise kernel ran, if it ran one loop and that went into its result.
+void StepTracer::note_loop(const Call& call, StepTrace::Step& s) const {
+  if (call.op->info.kind != OpKind::pointwise || call.outputs != 1 || loops_.seen.size() != 1) return;
+  const LoopWatch::Seen& seen = loops_.seen[0];
+  if (seen.out != call.out[0].impl() || seen.in_type != DType::f32 || seen.out_type != DType::f32) return;
+  for (const LoopWatch::Operand& seen_operand : seen.in) {
+    StepTrace::LoopOperand o{.in = -1, .number = seen_operand.number};
+    for (int i = 0; i < call.inputs && o.in < 0; ++i)
+      if (call.in[i].defined() && call.in[i].impl() == seen_operand.tensor) o.in = i;
+    if (o.in < 0 && !seen_operand.one_number) return;
+    s.operands.push_back(o);
+  }
+  s.loop = seen.loop;
 }
 
 void StepTracer::backward_node(const Node& node) {

@@ -9,6 +9,7 @@
 #include "core/tensor.h"
 #include "engine/nn/module.h"
 #include "engine/op/op.h"
+#include "engine/op/strided_loop.h"
 #include "engine/op/value_watch.h"
 
 namespace tenon {
@@ -39,6 +40,11 @@ struct StepTrace {
     bool requires_grad = false;
     bool operator==(const Window&) const;
   };
+  /// What a loop over elements reads: an input of the step, or one number.
+  struct LoopOperand {
+    int in = -1;  ///< -1: the number
+    float number = 0;
+  };
   struct Step {
     const OpDef* op = nullptr;
     std::shared_ptr<void> attrs;
@@ -46,6 +52,9 @@ struct StepTrace {
     tenon::Origin origin;      ///< seq counts from the beginning of the trace
     uint32_t forward_seq = 0;  ///< so does this; 0: the op is of no gradient
     bool no_grad = false;
+    /// Where the kernel is one loop of f32 over the elements of its result: that loop, and what it reads.
+    InnerLoop loop = nullptr;
+    std::vector<LoopOperand> operands = {};
   };
   std::vector<Block> blocks;
   std::vector<Step> steps;
@@ -79,11 +88,13 @@ class StepTracer : public OpObserver {
   int add(const Tensor& t, StepTrace::Origin origin, int number);
   void keep_values(StepTrace::Block& b, const Tensor& t);
   Window window(const Tensor& t) const;
+  void note_loop(const Call& call, StepTrace::Step& s) const;
   void check_version(const Tensor& t, const Call& call);
 
   StepTrace trace_;
   ValueWatch values_{
       [this](const Tensor&) { refuse("a value is read on the way, and what follows may depend on it"); }};
+  LoopWatch loops_;
   std::unordered_map<uint32_t, int> blocks_;  ///< by the number of their storage
   const uint32_t begin_ = t_state.origin.seq;
   std::vector<uint32_t> versions_;  ///< of the blocks; kWritten: an op has just written it

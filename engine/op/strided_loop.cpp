@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 
 #include "core/parallel.h"
@@ -218,7 +219,27 @@ void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType
   });
 }
 
+namespace {
+thread_local LoopWatch* t_loops = nullptr;
+}
+
+LoopWatch::LoopWatch() : before_(t_loops) { t_loops = this; }
+LoopWatch::~LoopWatch() { t_loops = before_; }
+
+void LoopWatch::note(const Tensor& out, const Tensor* in, int inputs, DType in_type, DType out_type, InnerLoop loop) {
+  Seen s{out.impl(), {}, in_type, out_type, loop};
+  for (int k = 0; k < inputs; ++k) {
+    Operand o{in[k].impl()};
+    o.one_number = in[k].numel() == 1 && in[k].dtype() == DType::f32;
+    if (o.one_number) std::memcpy(&o.number, in[k].raw(), sizeof o.number);
+    s.in.push_back(o);
+  }
+  seen.push_back(std::move(s));
+}
+
 void strided_loop(const Tensor& out, const Tensor* in, int inputs, DType in_type, DType out_type, InnerLoop loop) {
+  if (t_loops) [[unlikely]]
+    t_loops->note(out, in, inputs, in_type, out_type, loop);
   Plan p;
   p.operands = inputs + 1;
   p.loop = loop;
