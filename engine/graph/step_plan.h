@@ -25,6 +25,9 @@ struct StepPlanRow {
   int64_t bytes = 0;      ///< of its results
   int64_t offset = -1;    ///< of the first in the arena; -1: it lies elsewhere
   uint32_t last_seq = 0;  ///< of the last kernel that needs it; above all numbers: it is left behind
+  int chain = -1;         ///< kernels of one number run tile by tile together; -1: alone
+  std::string why =
+      {};  ///< why it is not in the chain of the kernel before it; empty: it is, or there is nothing to say
 };
 
 /// A traced step, ready to be done again on other values: its kernels called one after the other, with their memory
