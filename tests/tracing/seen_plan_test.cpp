@@ -59,6 +59,11 @@ TEST(SeenPlan, PiecesOfTheArenaNeverOverlapAndTheirPeakFits) {
           if (p.kernel == static_cast<int>(i) && p.from == static_cast<int>(i)) has += p.end - p.begin;
         EXPECT_EQ(has, plan.kernels[i].arena_bytes) << plan.kernels[i].row.op;
       }
+    // Its memory is its own until the last kernel that needs it, or one that puts its own result there.
+    for (const ArenaPiece& p : plan.pieces) {
+      const PlannedKernel& k = plan.kernels[static_cast<size_t>(p.kernel)];
+      EXPECT_LE(p.to, k.last == k.taken_by ? k.last : k.last + 1) << k.row.op;
+    }
     EXPECT_GT(plan.peak_bytes, 0);
     EXPECT_LE(plan.peak_bytes, plan.figures.arena_bytes);
     int64_t alive = 0;

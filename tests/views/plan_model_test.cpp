@@ -203,7 +203,7 @@ TEST_F(PlanPicture, the_pointer_tells_what_a_kernel_is_and_how_long_its_value_is
   EXPECT_FALSE(m.pointer({PointerEvent::Type::move, Button::none, at.x, at.y, {}})) << "the same kernel";
   const std::string tip = m.frame(kPlanPicture).tip_at(at.x, at.y);
   for (const std::string& part :
-       {std::string(lives->row.op) + " #", lives->row.module, lives->row.results, std::string("of the arena"),
+       {std::string(lives->row.op) + " #", lives->row.module, lives->row.results, std::string("In the arena at "),
         "needed until " + std::string(kernels[static_cast<size_t>(lives->last)].row.op) + " #"})
     EXPECT_NE(tip.find(part), std::string::npos) << part << " in:\n" << tip;
   EXPECT_TRUE(m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}}));

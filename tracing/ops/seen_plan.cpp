@@ -55,11 +55,18 @@ void lay_pieces(SeenPlan& plan) {
     of[i].push_back(whole);
   }
   const int most = static_cast<int>(plan.kernels.size());
-  for (auto& pieces : of)
-    for (ArenaPiece& p : pieces) {
+  for (size_t i = 0; i < of.size(); ++i) {
+    PlannedKernel& k = plan.kernels[i];
+    bool gone = k.taken_by >= 0;
+    for (ArenaPiece& p : of[i]) {
       p.to = std::min(p.to, most);
       plan.pieces.push_back(p);
+      gone &= p.to <= k.taken_by;
     }
+    if (!gone) continue;  // the memory is needed for longer, but not this value
+    k.last = k.taken_by;
+    k.row.last_seq = plan.kernels[static_cast<size_t>(k.taken_by)].row.seq;
+  }
 }
 
 void find_peak(SeenPlan& plan) {

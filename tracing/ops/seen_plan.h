@@ -13,6 +13,7 @@ class TrainingSession;
 namespace tenon::tracing {
 
 /// A kernel of a plan as plain values: ops are numbered as the step numbers them, so that they are those of its record.
+/// Of a result whose memory another one takes, the last that needs it is the one that does.
 struct PlannedKernel {
   StepPlanRow row;          ///< `seq` and `last_seq` count from the beginning of the step
   int64_t arena_bytes = 0;  ///< of its first result, from `row.offset` on; 0: it lies elsewhere

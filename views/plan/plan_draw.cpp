@@ -67,14 +67,12 @@ void PlanModel::draw_chains(Scene& scene, Box lane) const {
   }
 }
 
+Box PlanModel::box_of(const ArenaPiece& p) const {
+  const float a = x_.to_px(p.from), top = up(static_cast<double>(p.end));
+  return {a, top, x_.to_px(p.to) - a, up(static_cast<double>(p.begin)) - top};
+}
+
 void PlanModel::draw_values(Scene& scene, Box plot) const {
-  scene.rect(plot, Ink::raised);
-  scene.clip(plot);
-  const auto box_of = [&](const ArenaPiece& p) {
-    const float a = x_.to_px(p.from), b = x_.to_px(p.to), top = up(static_cast<double>(p.end)),
-                bottom = up(static_cast<double>(p.begin));
-    return Box{a, top, b - a, bottom - top};
-  };
   for (const ArenaPiece& p : plan_->pieces) {
     const Box box = box_of(p);
     if (!box.overlaps(plot)) continue;
@@ -87,27 +85,48 @@ void PlanModel::draw_values(Scene& scene, Box plot) const {
     float a = box.x, b = box.right(), top = box.y, bottom = box.bottom();
     if (!seen(a, b, plot.x, plot.right()) || !seen(top, bottom, plot.y, plot.bottom())) continue;
     scene.target({a, top, b - a, bottom - top}, {value, p.kernel}, Cursor::hand, tips_[static_cast<size_t>(p.kernel)]);
-    const std::string name = k.row.op, bytes = format_bytes(static_cast<double>(k.arena_bytes));
-    const float w = text_width(name, Face::small) + 8;
-    if (w > b - a - 2 || bottom - top < 15) continue;
-    const Ink text = on_fill(ink);
-    const bool both = bottom - top >= 30 && text_width(bytes, Face::mono_small) + 8 <= b - a - 2;
-    const float y = both ? (top + bottom) / 2 - 15 : (top + bottom) / 2 - 7.5f;
-    scene.text({a + 4, y, w, 15}, name, text, Face::small);
-    if (both) scene.text({a + 4, y + 15, b - a - 6, 15}, bytes, text, Face::mono_small);
   }
-  for (const ArenaPiece& p : plan_->pieces) {  // over all others
+}
+
+/// The moment that is chosen, that of the peak, and the names of values beside it.
+void PlanModel::draw_names(Scene& scene, Box plot) const {
+  if (chosen_ >= 0) {  // the moment itself: what lies beside it is alive then
+    const float x = x_.to_px(chosen_ + 0.5);
+    scene.line({x, plot.y}, {x, plot.bottom()}, Ink::accent, 1);
+  }
+  const float peak = plan_->peak < 0 ? plot.x - 1 : x_.to_px(plan_->peak + 0.5);
+  if (peak >= plot.x)
+    for (float from = plot.y; from < plot.bottom(); from += 8)  // dashed: no edge of a value
+      scene.line({peak, from}, {peak, std::min(from + 5, plot.bottom())}, Ink::text, 1);
+  for (const ArenaPiece& p : plan_->pieces) {
+    const Box box = box_of(p);
+    float a = box.x, b = box.right() - 2, top = box.y, bottom = box.bottom();
+    if (!seen(a, b, plot.x, plot.right()) || !seen(top, bottom, plot.y, plot.bottom()) || bottom - top < 15) continue;
+    const PlannedKernel& k = plan_->kernels[static_cast<size_t>(p.kernel)];
+    const std::string name = k.row.op, bytes = format_bytes(static_cast<double>(k.arena_bytes));
+    const float w = text_width(name, Face::small) + 4, wide = text_width(bytes, Face::mono_small) + 4;
+    const bool both = bottom - top >= 30 && wide + 4 <= b - a;
+    const float most = both ? std::max(w, wide) : w;
+    float x = a + 4;
+    if (peak > x - 3 && peak < x + most) x = peak + 4;  // not across the line
+    if (x + most > b) x = a + 4;
+    if (x + w > b) continue;
+    const Ink text = on_fill(ink_of(k.row.phase));
+    const float y = (top + bottom) / 2 - (both ? 15 : 7.5f);
+    scene.text({x, y, w, 15}, name, text, Face::small);
+    if (both) scene.text({x, y + 15, wide, 15}, bytes, text, Face::mono_small);
+  }
+}
+
+/// What is selected or pointed at, over all others.
+void PlanModel::draw_marked(Scene& scene, Box plot) const {
+  for (const ArenaPiece& p : plan_->pieces) {
     const bool on = std::binary_search(marked_.begin(), marked_.end(), static_cast<size_t>(p.kernel));
     if (!on && !(hover_ && hover_.id == p.kernel)) continue;
     const Box box = box_of(p);
     if (box.overlaps(plot))
       scene.outline({box.x, box.y, std::max(box.w, 2.f), std::max(box.h, 2.f)}, Ink::text, on ? 2 : 1);
   }
-  if (chosen_ >= 0) {  // the moment itself: what lies beside it is alive then
-    const float x = x_.to_px(chosen_ + 0.5);
-    scene.line({x, plot.y}, {x, plot.bottom()}, Ink::accent, 1);
-  }
-  scene.unclip();
 }
 
 void PlanModel::draw_axes(Scene& scene, Box plot) const {
@@ -136,8 +155,8 @@ void PlanModel::draw_axes(Scene& scene, Box plot) const {
   scene.line({plot.x, plot.bottom()}, {plot.right(), plot.bottom()}, Ink::secondary);
 }
 
-/// The peak, and the numbers of kernels where they leave room.
-void PlanModel::draw_peak(Scene& scene, Box plot) const {
+/// What the peak is, and the numbers of kernels where it leaves room.
+void PlanModel::draw_numbers(Scene& scene, Box plot) const {
   const auto& kernels = plan_->kernels;
   const float y = plot.bottom() + 4;
   Box peak{-100, y, 0, 16};
@@ -147,8 +166,6 @@ void PlanModel::draw_peak(Scene& scene, Box plot) const {
     const std::string text =
         tr("peak {} beside #{}", format_bytes(static_cast<double>(plan_->peak_bytes)), format_grouped(k.row.seq));
     const float w = std::min(text_width(text, Face::small) + 8, plot.w);
-    for (float from = plot.y; from < plot.bottom(); from += 8)  // dashed: no edge of a value
-      scene.line({at, from}, {at, std::min(from + 5, plot.bottom())}, Ink::text, 1);
     scene.polygon({{at, plot.bottom()}, {at - 4, plot.bottom() + 6}, {at + 4, plot.bottom() + 6}}, Ink::text);
     peak = {std::clamp(at - w / 2, plot.x, plot.right() - w), y + 3, w, 15};
     scene.text(peak, text, Ink::text, Face::small, Align::center);
@@ -185,9 +202,14 @@ void PlanModel::draw(Scene& scene) {
   scene.text({4, lane.y - 2, kPlanGutter - 12, 16}, tr("kernels"), Ink::secondary, Face::small, Align::right);
   draw_bands(scene, bands, lane);
   if (chains) draw_chains(scene, linked);
+  scene.rect(plot, Ink::raised);
+  scene.clip(plot);
   draw_values(scene, plot);
+  draw_names(scene, plot);
+  draw_marked(scene, plot);
+  scene.unclip();
   draw_axes(scene, plot);
-  draw_peak(scene, plot);
+  draw_numbers(scene, plot);
 }
 
 }  // namespace tenon::views

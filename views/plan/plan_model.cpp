@@ -127,7 +127,7 @@ Table PlanModel::table() const {
         cell.text = word(row.phase);
         cell.mark = ink_of(row.phase);
       } else if (name == "offset" && row.offset >= 0) {
-        cell.text = format_bytes(static_cast<double>(row.offset));
+        cell.text = tracing::bytes_text(row.offset);
         cell.tip = tr("{} bytes", format_grouped(row.offset));
       } else if (name == "offset") {
         cell.key = -1;
@@ -240,18 +240,22 @@ std::string PlanModel::told_of(size_t kernel) const {
     s += "\n" + (stays ? tr("Left behind by the step: it lies outside of the arena") : tr("Outside of the arena"));
   } else {
     const std::string at = format_bytes(static_cast<double>(row.offset));
-    s += "\n" + (k.arena_bytes == row.bytes ? tr("At {} of the arena", at)
-                                            : tr("The first result, {}, at {} of the arena",
+    s += "\n" + (k.arena_bytes == row.bytes ? tr("In the arena at {}", at)
+                                            : tr("The first result, {}, in the arena at {}",
                                                  format_bytes(static_cast<double>(k.arena_bytes)), at));
-    if (stays)
+    if (k.taken_by >= 0 && k.last == k.taken_by)
+      s += ", " + tr("needed until {}, which puts its result there",
+                     kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
+    else if (stays)
       s += ", " + tr("to the end of the step");
     else if (k.last != static_cast<int>(kernel))
       s += ", " + tr("needed until {}", kernel_text(plan_->kernels[static_cast<size_t>(k.last)]));
     else
       s += ", " + tr("needed by nobody after it");
   }
-  if (k.taken_by >= 0)
-    s += "\n" + tr("{} puts its result into this memory", kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
+  if (k.taken_by >= 0 && k.last != k.taken_by)
+    s += "\n" + tr("{} puts its result into a part of this memory",
+                   kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
   if (k.peak_bytes > 0) s += "\n" + tr("Alive at the peak");
   if (row.chain >= 0) s += "\n" + tr("Chain {}: its kernels run together, tile by tile", row.chain);
   if (!row.why.empty()) s += "\n" + tr("Not in the chain of the kernel before it: {}", row.why);

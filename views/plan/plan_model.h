@@ -59,11 +59,14 @@ class PlanModel : public StepModel {
   bool fits(const Links& links) const;
   void choose(size_t kernel);
   float up(double bytes) const { return y_.x + y_.w - (y_.to_px(bytes) - y_.x); }
+  Box box_of(const tracing::ArenaPiece& p) const;
   void draw_bands(Scene& scene, Box bands, Box lane) const;
   void draw_chains(Scene& scene, Box lane) const;
   void draw_values(Scene& scene, Box plot) const;
+  void draw_names(Scene& scene, Box plot) const;
+  void draw_marked(Scene& scene, Box plot) const;
   void draw_axes(Scene& scene, Box plot) const;
-  void draw_peak(Scene& scene, Box plot) const;
+  void draw_numbers(Scene& scene, Box plot) const;
 
   Links links_;
   bool linked_ = false;  ///< the step that is loaded has the ops of the plan
