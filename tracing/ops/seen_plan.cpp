@@ -131,7 +131,8 @@ SeenPlan see_plan(TrainingSession& session, const std::function<bool(int64_t don
   SeenPlan seen;
   if (const StepPlan* plan = session.plan()) seen = seen_plan(*plan, before.ops);
   seen.told = session.planned();
-  if (!seen.planned() && seen.told.empty()) seen.told = {"too few steps of the run are left to trace one"};
+  if (!seen.planned() && seen.told.empty())
+    seen.told = {"too few steps of the run are left: two with batches of one size are traced"};
   if (steps > 0) seen.first_step = first, seen.last_step = session.steps_done();
   return seen;
 }
