@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <set>
 
 #include "engine/templates/templates.h"
 #include "engine/train/recipe.h"
@@ -72,14 +73,19 @@ TEST_F(PlanPicture, values_that_are_needed_at_once_lie_apart) {
 }
 
 TEST_F(PlanPicture, every_kernel_is_hit_where_it_is_drawn_and_selects_its_op) {
+  m.set_step(real_plan("spirals").links);
+  const auto& ops = real_plan("spirals").links.record()->ops;
   m.frame(kPlanPicture);
   for (size_t i = 0; i < plan().kernels.size(); ++i) {
     const Point at = center_of(m.last(), {PlanModel::kernel, static_cast<int64_t>(i)});
     ASSERT_GT(at.x, 0) << i;
     chosen = {};
     click(at);
-    EXPECT_TRUE(chosen.same(Selection::op(plan().kernels[i].row.seq))) << i;
+    ASSERT_EQ(chosen.kind, Selection::Kind::op) << i;
     EXPECT_TRUE(chosen.same(m.selection_of(i)));
+    EXPECT_EQ(ops[static_cast<size_t>(chosen.id) - 1].name, plan().kernels[i].row.op);
+    m.set_selection(chosen);
+    EXPECT_EQ(m.marked(), std::vector<size_t>{i});
     m.frame(kPlanPicture);
   }
   size_t values = 0;
@@ -91,6 +97,41 @@ TEST_F(PlanPicture, every_kernel_is_hit_where_it_is_drawn_and_selects_its_op) {
     EXPECT_TRUE(chosen.same(m.selection_of(static_cast<size_t>(t.hit.id))));
   }
   EXPECT_GT(values, 5u);
+}
+
+TEST_F(PlanPicture, a_recorded_step_may_have_other_numbers_and_kernels_still_find_their_ops) {
+  m.set_plan(real_plan("byte-gpt").plan);
+  m.set_step(real_plan("byte-gpt").links);
+  const auto& ops = real_plan("byte-gpt").links.record()->ops;
+  size_t found = 0, other = 0;
+  std::set<int64_t> taken;
+  for (size_t i = 0; i < plan().kernels.size(); ++i) {
+    const Selection s = m.selection_of(i);
+    if (s.kind != Selection::Kind::op) continue;
+    ++found;
+    EXPECT_TRUE(taken.insert(s.id).second) << "an op of two kernels: " << s.id;
+    const tracing::OpRecord& op = ops[static_cast<size_t>(s.id) - 1];
+    EXPECT_EQ(op.name, plan().kernels[i].row.op);
+    EXPECT_EQ(module_path(op.origin.module), plan().kernels[i].row.module);
+    if (op.seq == plan().kernels[i].row.seq) continue;
+    ++other;
+    EXPECT_NE(m.told_of(i).find("In the step that is loaded it is #"), std::string::npos) << m.told_of(i);
+  }
+  EXPECT_GT(found, plan().kernels.size() * 3 / 4);
+  EXPECT_GT(other, 0u) << "else this test says nothing";
+}
+
+TEST_F(PlanPicture, before_a_step_is_loaded_a_kernel_selects_its_module_and_keys_still_go_through_all) {
+  m.frame(kPlanPicture);
+  for (size_t i = 0; i < plan().kernels.size(); ++i) {
+    chosen = {};
+    EXPECT_TRUE(m.key({"Right", {}, {}}));
+    EXPECT_EQ(m.chosen(), static_cast<int>(i));
+    const std::string& module = plan().kernels[i].row.module;
+    EXPECT_TRUE(chosen.same(module.empty() ? Selection() : Selection::module(module))) << i;
+    if (chosen) m.set_selection(chosen);
+    EXPECT_EQ(m.chosen(), static_cast<int>(i)) << "of its module, this one was meant";
+  }
 }
 
 TEST_F(PlanPicture, texts_do_not_lie_over_one_another_at_any_size) {
@@ -107,10 +148,11 @@ TEST_F(PlanPicture, texts_do_not_lie_over_one_another_at_any_size) {
 }
 
 TEST_F(PlanPicture, what_the_window_selects_is_marked_and_brought_into_sight) {
+  m.set_step(real_plan("spirals").links);
   const size_t last = plan().kernels.size() - 1;
   m.frame(kPlanPicture);
   for (int i = 0; i < 8; ++i) m.key({"W", {}, {}});
-  m.set_selection(Selection::op(plan().kernels[last].row.seq, "elsewhere"));
+  m.set_selection(Selection::op(m.selection_of(last).id, "elsewhere"));
   EXPECT_EQ(m.marked(), std::vector<size_t>{last});
   EXPECT_EQ(m.chosen(), static_cast<int>(last));
   EXPECT_GE(m.kernels_axis().hi, static_cast<double>(last + 1));
@@ -128,15 +170,14 @@ TEST_F(PlanPicture, a_step_that_is_loaded_tells_what_belongs_together) {
   m.set_step(real_plan("spirals").links);
   const auto& record = *real_plan("spirals").links.record();
   // A tensor selects the kernel that made it.
-  const auto made = std::find_if(record.tensors.begin(), record.tensors.end(), [&](const auto& t) {
-    return t.producer && std::any_of(plan().kernels.begin(), plan().kernels.end(),
-                                     [&](const auto& k) { return k.row.seq == t.producer; });
-  });
+  const size_t maker = 2;
+  const int64_t op = m.selection_of(maker).id;
+  const auto made = std::find_if(record.tensors.begin(), record.tensors.end(),
+                                 [&](const auto& t) { return static_cast<int64_t>(t.producer) == op; });
   ASSERT_NE(made, record.tensors.end());
   m.set_selection(Selection::tensor(made - record.tensors.begin(), "elsewhere"));
-  ASSERT_EQ(m.marked().size(), 1u);
-  EXPECT_EQ(plan().kernels[m.marked().front()].row.seq, made->producer);
-  // A step of another model has other ops of these numbers.
+  EXPECT_EQ(m.marked(), std::vector<size_t>{maker});
+  // A step of another model has other ops.
   m.set_step(testing::small_links());
   EXPECT_EQ(m.selection_of(0).kind, Selection::Kind::module);
   m.set_selection(Selection::op(plan().kernels[0].row.seq, "elsewhere"));
@@ -144,23 +185,27 @@ TEST_F(PlanPicture, a_step_that_is_loaded_tells_what_belongs_together) {
 }
 
 TEST_F(PlanPicture, keys_go_through_the_kernels_in_the_order_of_the_table) {
+  m.set_step(real_plan("spirals").links);
   const Table t = m.table();
   ASSERT_EQ(t.rows.size(), plan().kernels.size());
   m.frame(kPlanPicture);
   for (size_t i : {0u, 1u, 2u}) {
     EXPECT_TRUE(m.key({"Right", {}, {}}));
-    EXPECT_TRUE(chosen.same(t.rows[i].selection)) << i;
+    EXPECT_TRUE(chosen.same(m.selection_of(i))) << i;
     m.set_selection(chosen);
     EXPECT_NE(m.summary().find(plan().kernels[i].row.op), std::string::npos) << m.summary();
   }
   m.key({"Left", {}, {}});
-  EXPECT_TRUE(chosen.same(t.rows[1].selection));
+  EXPECT_TRUE(chosen.same(m.selection_of(1)));
   m.key({"End", {}, {}});
-  EXPECT_TRUE(chosen.same(t.rows.back().selection));
+  EXPECT_TRUE(chosen.same(m.selection_of(t.rows.size() - 1)));
   m.key({"P", {}, {}});
-  EXPECT_TRUE(chosen.same(t.rows[static_cast<size_t>(plan().peak)].selection));
+  EXPECT_TRUE(chosen.same(m.selection_of(static_cast<size_t>(plan().peak))));
   m.key({"Home", {}, {}});
-  EXPECT_TRUE(chosen.same(t.rows[0].selection));
+  EXPECT_TRUE(chosen.same(m.selection_of(0)));
+  m.choose_row(t.rows[3].selection);
+  EXPECT_TRUE(chosen.same(m.selection_of(3)));
+  EXPECT_EQ(m.chosen(), 3);
   EXPECT_FALSE(m.key({"Q", {}, {}}));
 }
 

@@ -4,21 +4,11 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "core/state.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 
 namespace tenon::tracing {
 namespace {
-
-/// How many ops of a step come before its forward pass.
-struct CountBefore : TrainingObserver {
-  explicit CountBefore(TrainingSession& s) : session(s) { session.add_observer(this); }
-  ~CountBefore() override { session.remove_observer(this); }
-  void on_batch(const data::Batch&) override { ops = t_state.origin.seq; }
-  TrainingSession& session;
-  uint32_t ops = 0;
-};
 
 /// What is left of a piece beside another one that begins later in the same memory.
 void cut(const ArenaPiece& p, const ArenaPiece& by, std::vector<ArenaPiece>& left) {
@@ -89,7 +79,7 @@ void find_peak(SeenPlan& plan) {
 
 }  // namespace
 
-SeenPlan seen_plan(const StepPlan& plan, uint32_t before) {
+SeenPlan seen_plan(const StepPlan& plan) {
   SeenPlan seen;
   seen.figures = plan.figures();
   std::unordered_map<uint32_t, int> index;
@@ -108,10 +98,6 @@ SeenPlan seen_plan(const StepPlan& plan, uint32_t before) {
              : last == index.end()        ? index.at(k.row.seq)
                                           : last->second;
   }
-  for (PlannedKernel& k : seen.kernels) {
-    if (k.row.last_seq != UINT32_MAX) k.row.last_seq += before;
-    k.row.seq += before;
-  }
   lay_pieces(seen);
   find_peak(seen);
   return seen;
@@ -123,13 +109,12 @@ SeenPlan see_plan(TrainingSession& session, const std::function<bool(int64_t don
   session.change(recipe);
   const int64_t first = session.steps_done() + 1,
                 steps = std::min(kStepsUntilPlanned, session.total_steps() - session.steps_done());
-  CountBefore before(session);
   for (int64_t i = 0; i < steps; ++i) {
     if (go_on && !go_on(i, steps)) throw Error("cancelled");
     session.step();
   }
   SeenPlan seen;
-  if (const StepPlan* plan = session.plan()) seen = seen_plan(*plan, before.ops);
+  if (const StepPlan* plan = session.plan()) seen = seen_plan(*plan);
   seen.told = session.planned();
   if (!seen.planned() && seen.told.empty())
     seen.told = {"too few steps of the run are left: two with batches of one size are traced"};

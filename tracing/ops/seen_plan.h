@@ -12,10 +12,10 @@ class TrainingSession;
 
 namespace tenon::tracing {
 
-/// A kernel of a plan as plain values: ops are numbered as the step numbers them, so that they are those of its record.
-/// Of a result whose memory another one takes, the last that needs it is the one that does.
+/// A kernel of a plan as plain values. Of a result whose memory another one takes, the last that needs it is the one
+/// that does.
 struct PlannedKernel {
-  StepPlanRow row;          ///< `seq` and `last_seq` count from the beginning of the step
+  StepPlanRow row;
   int64_t arena_bytes = 0;  ///< of its first result, from `row.offset` on; 0: it lies elsewhere
   int last = -1;            ///< index of the last kernel that needs it; the number of kernels: it is left behind
   int taken_by = -1;        ///< the first kernel that puts its own result there meanwhile; -1: none
@@ -48,7 +48,7 @@ inline constexpr int64_t kStepsUntilPlanned = 3;
 /// tells what plan they came to. `go_on` is asked before each with done and total; false throws Error "cancelled".
 /// Throws what a step throws.
 SeenPlan see_plan(TrainingSession& session, const std::function<bool(int64_t done, int64_t total)>& go_on = {});
-/// The same of a plan that is there; `before`: how many ops its step has before forward.
-SeenPlan seen_plan(const StepPlan& plan, uint32_t before = 0);
+/// The same of a plan that is there.
+SeenPlan seen_plan(const StepPlan& plan);
 
 }  // namespace tenon::tracing

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "tracing/ops/plan_page.h"
 #include "tracing/record/step_record.h"
@@ -28,7 +30,7 @@ PlanModel::PlanModel() {
 
 void PlanModel::set_step(const Links& links) {
   links_ = links;
-  linked_ = fits(links);
+  link();
   set_selection(selection_);
 }
 
@@ -41,23 +43,44 @@ void PlanModel::set_plan(Plan plan) {
   marked_.clear();
   chosen_ = -1;
   if (planned()) {
-    for (size_t i = 0; i < plan_->kernels.size(); ++i) tips_.push_back(told_of(i));
     x_.set_full(0, static_cast<double>(plan_->kernels.size()));
     y_.set_full(0, static_cast<double>(std::max<int64_t>(plan_->figures.arena_bytes, 1)));
     x_.fit(), y_.fit();
   }
-  linked_ = fits(links_);
+  link();
   set_selection(selection_);
   changed();
 }
 
-/// A record of other ops, as that of a sample, which has no backward pass of a whole batch, tells nothing of these.
-bool PlanModel::fits(const Links& links) const {
-  if (!links || !planned()) return false;
-  const auto& ops = links.record()->ops;
-  return std::all_of(plan_->kernels.begin(), plan_->kernels.end(), [&](const PlannedKernel& k) {
-    return k.row.seq >= 1 && k.row.seq <= ops.size() && ops[k.row.seq - 1].name == k.row.op;
-  });
+/// A kernel is the op of its name, module and phase that comes as often before it. Where the step has more or fewer of
+/// these, nobody knows which is which.
+void PlanModel::link() {
+  op_of_.clear();
+  kernel_of_op_.clear();
+  tips_.clear();
+  if (!planned()) return;
+  const auto& kernels = plan_->kernels;
+  op_of_.assign(kernels.size(), 0);
+  if (links_) {
+    const auto& ops = links_.record()->ops;
+    kernel_of_op_.assign(ops.size() + 1, -1);
+    struct Alike {
+      std::vector<size_t> kernels;
+      std::vector<uint32_t> ops;
+    };
+    std::map<std::tuple<std::string, std::string, Phase>, Alike> alike;
+    for (size_t i = 0; i < kernels.size(); ++i)
+      alike[{kernels[i].row.op, kernels[i].row.module, kernels[i].row.phase}].kernels.push_back(i);
+    for (const auto& op : ops)
+      if (const auto at = alike.find({op.name, module_path(op.origin.module), op.origin.phase}); at != alike.end())
+        at->second.ops.push_back(op.seq);
+    for (const auto& [_, a] : alike)
+      for (size_t i = 0; a.kernels.size() == a.ops.size() && i < a.ops.size(); ++i) {
+        op_of_[a.kernels[i]] = a.ops[i];
+        kernel_of_op_[a.ops[i]] = static_cast<int>(a.kernels[i]);
+      }
+  }
+  for (size_t i = 0; i < kernels.size(); ++i) tips_.push_back(told_of(i));
 }
 
 void PlanModel::set_selection(const Selection& s) {
@@ -67,19 +90,15 @@ void PlanModel::set_selection(const Selection& s) {
   chosen_ = -1;
   if (!planned()) return;
   const auto& kernels = plan_->kernels;
-  if (linked_) {
-    for (const uint32_t seq : links_.ops_of(s)) {
-      const auto at = std::lower_bound(kernels.begin(), kernels.end(), seq,
-                                       [](const PlannedKernel& k, uint32_t n) { return k.row.seq < n; });
-      if (at != kernels.end() && at->row.seq == seq) marked_.push_back(static_cast<size_t>(at - kernels.begin()));
-    }
+  if (s.kind == Selection::Kind::module && !s.document) {
+    for (size_t i = 0; i < kernels.size(); ++i)
+      if (in_module(kernels[i].row.module, s.name)) marked_.push_back(i);
+  } else if (links_) {
+    for (const uint32_t seq : links_.ops_of(s))
+      if (seq < kernel_of_op_.size() && kernel_of_op_[seq] >= 0)
+        marked_.push_back(static_cast<size_t>(kernel_of_op_[seq]));
     std::sort(marked_.begin(), marked_.end());
     marked_.erase(std::unique(marked_.begin(), marked_.end()), marked_.end());
-  } else if (!s.document) {
-    for (size_t i = 0; i < kernels.size(); ++i)
-      if ((s.kind == Selection::Kind::op && !links_ && s.id == kernels[i].row.seq) ||
-          (s.kind == Selection::Kind::module && in_module(kernels[i].row.module, s.name)))
-        marked_.push_back(i);
   }
   const bool stays = before >= 0 && std::binary_search(marked_.begin(), marked_.end(), static_cast<size_t>(before));
   if (!marked_.empty()) chosen_ = stays && s.source == "plan" ? before : static_cast<int>(marked_.front());
@@ -88,19 +107,24 @@ void PlanModel::set_selection(const Selection& s) {
 }
 
 Selection PlanModel::selection_of(size_t kernel) const {
-  const StepPlanRow& row = plan_->kernels[kernel].row;
-  if (links_ && !linked_) return row.module.empty() ? Selection() : Selection::module(row.module, "plan");
-  return Selection::op(row.seq, "plan");
+  if (op_of_[kernel]) return Selection::op(op_of_[kernel], "plan");
+  const std::string& module = plan_->kernels[kernel].row.module;
+  return module.empty() ? Selection() : Selection::module(module, "plan");
 }
 
 void PlanModel::choose(size_t kernel) {
-  const Selection s = selection_of(kernel);
   // Of a module the window tells which kernels are its: the one that was meant is among them.
   if (!std::binary_search(marked_.begin(), marked_.end(), kernel)) marked_ = {kernel};
   chosen_ = static_cast<int>(kernel);
   x_.reveal(chosen_, chosen_ + 1);
   changed();
-  if (s) select(s);
+  if (const Selection s = selection_of(kernel)) select(s);
+  if (on_choose) on_choose();
+}
+
+void PlanModel::choose_row(const Selection& row) {
+  if (planned() && row.id >= 1 && row.id <= static_cast<int64_t>(plan_->kernels.size()))
+    choose(static_cast<size_t>(row.id) - 1);
 }
 
 Table PlanModel::table() const {
@@ -119,7 +143,7 @@ Table PlanModel::table() const {
   Table t = make_page(shown, Subject{.source = "plan"}).tables.front().table;
   for (size_t i = 0; i < t.rows.size(); ++i) {
     const StepPlanRow& row = kernels[i].row;
-    t.rows[i].selection = selection_of(i);
+    t.rows[i].selection = row_of(i);
     for (size_t c = 0; c < t.rows[i].cells.size(); ++c) {
       Table::Cell& cell = t.rows[i].cells[c];
       const std::string& name = from.columns[c].name;
@@ -256,6 +280,8 @@ std::string PlanModel::told_of(size_t kernel) const {
   if (k.taken_by >= 0 && k.last != k.taken_by)
     s += "\n" + tr("{} puts its result into a part of this memory",
                    kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
+  if (const uint32_t op = op_of_[kernel]; op && op != row.seq)
+    s += "\n" + tr("In the step that is loaded it is #{}", format_grouped(op));
   if (k.peak_bytes > 0) s += "\n" + tr("Alive at the peak");
   if (row.chain >= 0) s += "\n" + tr("Chain {}: its kernels run together, tile by tile", row.chain);
   if (!row.why.empty()) s += "\n" + tr("Not in the chain of the kernel before it: {}", row.why);

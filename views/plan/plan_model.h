@@ -1,5 +1,7 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +15,9 @@
 namespace tenon::views {
 
 /// What a compiled step comes to: along, its kernels in their order, up, the arena; each value is a rectangle from the
-/// kernel that computes it to the last that needs it. Kernels are ops of the step: their numbers are those of its
-/// record, also before one is loaded.
+/// kernel that computes it to the last that needs it. Of a step that is loaded each kernel selects its op, else its
+/// module. The numbers of ops say nothing of that: a step that is recorded may do more of them, as its sums of
+/// gradients do not share memory with what a record keeps.
 class PlanModel : public StepModel {
  public:
   enum HitKind { none, kernel = 1, value = 2 };  ///< id: an index of plan()->kernels
@@ -30,9 +33,11 @@ class PlanModel : public StepModel {
 
   /// The sentence above the picture; of a step that has no plan why not.
   const std::string& headline() const { return page_.sentence; }
-  /// The kernels in their order.
+  /// The kernels in their order. A row's selection tells rows apart, for choose_row(), and is none of the window.
   Table table() const;
-  /// Its op; its module where the step that is loaded is another one than the plan's, as a sample's is.
+  static Selection row_of(size_t kernel) { return Selection::op(static_cast<int64_t>(kernel) + 1, "plan"); }
+  void choose_row(const Selection& row);
+  /// Its op in the step that is loaded, else its module; kind none where it has neither.
   Selection selection_of(size_t kernel) const;
   /// The kernels that the window's selection is, or has a part in, ascending.
   const std::vector<size_t>& marked() const { return marked_; }
@@ -51,12 +56,14 @@ class PlanModel : public StepModel {
   bool wheel(const WheelEvent& e) override;
   bool key(const KeyEvent& e) override;
   std::string summary() const override;
+  /// Another kernel was chosen here.
+  std::function<void()> on_choose;
 
  protected:
   void draw(Scene& scene) override;
 
  private:
-  bool fits(const Links& links) const;
+  void link();
   void choose(size_t kernel);
   float up(double bytes) const { return y_.x + y_.w - (y_.to_px(bytes) - y_.x); }
   Box box_of(const tracing::ArenaPiece& p) const;
@@ -69,7 +76,8 @@ class PlanModel : public StepModel {
   void draw_numbers(Scene& scene, Box plot) const;
 
   Links links_;
-  bool linked_ = false;  ///< the step that is loaded has the ops of the plan
+  std::vector<uint32_t> op_of_;    ///< by kernel: its op in the step that is loaded; 0: it has none there
+  std::vector<int> kernel_of_op_;  ///< by number of the op; -1: none
   Plan plan_;
   tracing::Finding page_;
   std::vector<std::string> tips_;  ///< of the kernels: a frame has one or two of each

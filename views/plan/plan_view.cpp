@@ -20,6 +20,7 @@ constexpr const char* kPlanTag = "plan a step";
 PlanView::PlanView(const ViewDef& def, Bench& bench, QWidget* parent)
     : View(def, bench, parent), model_(bench.model<PlanModel>()) {
   build();
+  model_.on_choose = [this] { follow(); };
   connect(&bench, &Bench::project_changed, this, &PlanView::refresh);
   connect(&bench, &Bench::recipe_changed, this, &PlanView::refresh);
   connect(&bench, &Bench::run_changed, this, &PlanView::refresh);
@@ -38,6 +39,8 @@ PlanView::PlanView(const ViewDef& def, Bench& bench, QWidget* parent)
   refresh();
 }
 
+PlanView::~PlanView() { model_.on_choose = nullptr; }
+
 void PlanView::build() {
   auto* page = new QWidget(this);
   auto* box = new QVBoxLayout(page);
@@ -48,9 +51,10 @@ void PlanView::build() {
   told_->setObjectName("plan.told");
   set_style(told_, "voice", "secondary");
   bar->add(told_, 1);
-  step_ = bar->add_button("plan.step", tr("Load its step"),
-                          tr("Replays a step of the run, so that every other view knows the ops of the plan, too"),
-                          [this] { bench_.ask("run.replay"); });
+  step_ = bar->add_button(
+      "plan.step", tr("Load its step"),
+      tr("Replays a step of the run: a kernel then selects its op in every view, and not its layer alone"),
+      [this] { bench_.ask("run.replay"); });
   bar->add_button("plan.peak", tr("Peak"), tr("The kernel beside which most is alive (P)"),
                   [this] { model_.go_to_peak(); });
   bar->add_button("plan.fit", tr("Fit"), tr("Show the whole step and the whole arena (F, or double click)"),
@@ -71,7 +75,7 @@ void PlanView::build() {
   list_ = new TableList(split);
   list_->setObjectName("plan.table");
   list_->setAccessibleName(tr("%1 as a table").arg(title()));
-  list_->on_select = [this](const Selection& s) { bench_.select(s); };
+  list_->on_select = [this](const Selection& row) { model_.choose_row(row); };
   split->addWidget(list_);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
@@ -189,7 +193,7 @@ void PlanView::follow() {
   QString told;
   if (model_.chosen() >= 0) {
     const auto kernel = static_cast<size_t>(model_.chosen());
-    list_->mark(model_.selection_of(kernel));
+    list_->mark(PlanModel::row_of(kernel));
     told = QString::fromStdString(model_.told_of(kernel)).replace('\n', " · ");
   } else {
     const tracing::SeenPlan& p = *model_.plan();
@@ -249,8 +253,8 @@ const bool registered_plan_view = register_view<PlanView, PlanModel>(
                        "colour of the phase that made it. The dashed line is the peak: what lies across it is alive "
                        "at once. Ops that only look at memory in another way cost nothing and are not here."),
               tr_later("A click on a rectangle, on a kernel in the row above it or on a row of the table selects the "
-                       "op in every view. The wheel zooms along the kernels, with Ctrl along the addresses; dragging "
-                       "moves both, and a double click shows all."),
+                       "op in every view; before a step is loaded, its layer. The wheel zooms along the kernels, with "
+                       "Ctrl along the addresses; dragging moves both, and a double click shows all."),
               tr_later("Left and Right, or Up and Down, go through the kernels; Home and End to the first and the "
                        "last, P to the one at the peak. W A S D zoom and pan along the kernels, with Shift along the "
                        "addresses, F shows all.")}});

@@ -15,6 +15,7 @@ class PlanView : public View {
   Q_OBJECT
  public:
   PlanView(const ViewDef& def, Bench& bench, QWidget* parent);
+  ~PlanView() override;
   std::vector<Command> commands() override;
   bool idle() const override { return View::idle() && !planning_; }
 

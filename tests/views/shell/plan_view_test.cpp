@@ -67,22 +67,17 @@ TEST_F(PlanPage, a_button_plans_a_step_and_a_click_on_a_rectangle_selects_its_op
   EXPECT_NE(model().headline().find("Forward and backward are "), std::string::npos);
   SceneCanvas* c = canvas("plan");
   const size_t at = largest();
-  QTest::mouseClick(c, Qt::LeftButton, {}, place(c, {PlanModel::value, static_cast<int64_t>(at)}));
-  settle();
-  const Selection op = Selection::op(model().plan()->kernels[at].row.seq);
-  EXPECT_TRUE(bench_->bus.current().same(op));
-  EXPECT_EQ(model().marked(), std::vector<size_t>{at});
+  const auto click_largest = [&] {
+    QTest::mouseClick(c, Qt::LeftButton, {}, place(c, {PlanModel::value, static_cast<int64_t>(at)}));
+    settle();
+  };
+  click_largest();
+  const StepPlanRow& row = model().plan()->kernels[at].row;
+  EXPECT_TRUE(bench_->bus.current().same(Selection::module(row.module))) << "no step is loaded";
+  EXPECT_EQ(model().chosen(), static_cast<int>(at));
   auto* list = part<TableList>("plan.table");
   EXPECT_EQ(static_cast<size_t>(list->shown_rows()), model().plan()->kernels.size());
   EXPECT_EQ(list->currentIndex().row(), static_cast<int>(at)) << "the rows stand in the order of the kernels";
-  // Keys go on from there.
-  c->setFocus();
-  key(c, Qt::Key_Home);
-  settle();
-  EXPECT_TRUE(bench_->bus.current().same(model().selection_of(0)));
-  key(c, Qt::Key_Right);
-  settle();
-  EXPECT_TRUE(bench_->bus.current().same(model().selection_of(1)));
   // Once a step is loaded, the op is known to every view.
   EXPECT_TRUE(part<QToolButton>("plan.step")->isVisible());
   press("plan.step");
@@ -90,11 +85,23 @@ TEST_F(PlanPage, a_button_plans_a_step_and_a_click_on_a_rectangle_selects_its_op
   settle();
   EXPECT_FALSE(part<QToolButton>("plan.step")->isVisible());
   ASSERT_TRUE(model().planned()) << "another step of the run has the same plan";
-  bench_->select(Selection::op(model().plan()->kernels[at].row.seq, "test"));
-  settle();
-  EXPECT_EQ(bench_->links().record()->ops[bench_->links().op_of(bench_->bus.current()) - 1].name,
-            model().plan()->kernels[at].row.op);
+  click_largest();
+  const Selection op = bench_->bus.current();
+  ASSERT_EQ(op.kind, Selection::Kind::op);
+  EXPECT_EQ(bench_->links().record()->ops[bench_->links().op_of(op) - 1].name, row.op);
   EXPECT_EQ(model().marked(), std::vector<size_t>{at});
+  // Keys go on from there, and what is selected elsewhere is marked.
+  c->setFocus();
+  key(c, Qt::Key_Home);
+  settle();
+  EXPECT_TRUE(bench_->bus.current().same(model().selection_of(0)));
+  key(c, Qt::Key_Right);
+  settle();
+  EXPECT_TRUE(bench_->bus.current().same(model().selection_of(1)));
+  bench_->select(Selection::op(op.id, "test"));
+  settle();
+  EXPECT_EQ(model().marked(), std::vector<size_t>{at});
+  EXPECT_EQ(list->currentIndex().row(), static_cast<int>(at));
 }
 
 TEST_F(PlanPage, a_row_of_the_table_selects_and_rows_stand_in_order) {
