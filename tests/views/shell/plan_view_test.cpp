@@ -172,7 +172,7 @@ TEST_F(PlanPage, it_is_planned_beside_a_run_that_trains_and_cancelled_among_the_
   open_spirals();
   train(6);
   ASSERT_TRUE(window_->commands().run("run.step"));
-  until([&] { return bench_->status().state == projects::RunStatus::State::paused; });
+  until([&] { return bench_->status().state == projects::RunStatus::State::paused && bench_->shown_steps() > 0; });
   settle();
   ASSERT_TRUE(bench_->training());
   bring();
