@@ -16,7 +16,9 @@ Finding plan_page(const SeenPlan& plan) {
       "{}.",
       count_text(figures.kernels),
       figures.views == 0 ? ""
-                         : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
+      : figures.views == 1
+          ? "; one op beside them is a view, which costs nothing"
+          : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
       bytes_text(figures.arena_bytes), bytes_text(figures.value_bytes));
   f.facts = {{"kernels_count", "kernels", Unit::count, figures.kernels},
              {"views_count", "views", Unit::count, figures.views},

@@ -257,6 +257,7 @@ std::string PlanModel::told_of(size_t kernel) const {
   s += "\n" + word(row.phase) + " · " +
        tr("kernel {} of {}", format_grouped(static_cast<int64_t>(kernel) + 1),
           format_grouped(static_cast<int64_t>(plan_->kernels.size())));
+  if (row.chain >= 0) s += "\n" + tr("Chain {}: its kernels run together, tile by tile", row.chain);
   if (!row.results.empty())
     s += "\n" + elide_middle(row.results, 80) + " · " + format_bytes(static_cast<double>(row.bytes));
   const bool stays = row.last_seq == UINT32_MAX;
@@ -268,14 +269,14 @@ std::string PlanModel::told_of(size_t kernel) const {
                                             : tr("The first result, {}, in the arena at {}",
                                                  format_bytes(static_cast<double>(k.arena_bytes)), at));
     if (k.taken_by >= 0 && k.last == k.taken_by)
-      s += ", " + tr("needed until {}, which puts its result there",
-                     kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
+      s += " · " + tr("needed until {}, which puts its result there",
+                      kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
     else if (stays)
-      s += ", " + tr("to the end of the step");
+      s += " · " + tr("to the end of the step");
     else if (k.last != static_cast<int>(kernel))
-      s += ", " + tr("needed until {}", kernel_text(plan_->kernels[static_cast<size_t>(k.last)]));
+      s += " · " + tr("needed until {}", kernel_text(plan_->kernels[static_cast<size_t>(k.last)]));
     else
-      s += ", " + tr("needed by nobody after it");
+      s += " · " + tr("needed by nobody after it");
   }
   if (k.taken_by >= 0 && k.last != k.taken_by)
     s += "\n" + tr("{} puts its result into a part of this memory",
@@ -283,7 +284,6 @@ std::string PlanModel::told_of(size_t kernel) const {
   if (const uint32_t op = op_of_[kernel]; op && op != row.seq)
     s += "\n" + tr("In the step that is loaded it is #{}", format_grouped(op));
   if (k.peak_bytes > 0) s += "\n" + tr("Alive at the peak");
-  if (row.chain >= 0) s += "\n" + tr("Chain {}: its kernels run together, tile by tile", row.chain);
   if (!row.why.empty()) s += "\n" + tr("Not in the chain of the kernel before it: {}", row.why);
   return s;
 }
