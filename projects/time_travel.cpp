@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "core/sha256.h"
 #include "core/tensor_bytes.h"
+#include "engine/nn/module.h"
 #include "engine/train/recipe.h"
 #include "engine/train/session.h"
 #include "engine/train/surgery.h"

@@ -13,14 +13,14 @@
 #include "core/file.h"
 #include "engine/formats/gzip.h"
 #include "engine/kernels/ceilings.h"
-#include "engine/train/recipe.h"
 #include "engine/train/session.h"
-#include "projects/teacher_file.h"
+#include "projects/run_plan.h"
 #include "projects/time_travel.h"
 #include "tracing/analyses/trace_analysis.h"
 #include "tracing/analyses/why.h"
 #include "tracing/ops/plan_page.h"
 #include "tracing/ops/roofline.h"
+#include "tracing/ops/seen_plan.h"
 #include "tracing/record/memory_snapshot.h"
 #include "tracing/record/own_trace.h"
 #include "tracing/record/step_record.h"
@@ -42,10 +42,7 @@ Source session_for(const Args& args, int64_t steps) {
   catch_interrupts();
   if (!args.has("--run") && project->runs().empty()) {
     if (args.has("--step")) throw Error::usage("--step names a step of a run, and there is none yet");
-    const Recipe recipe = Recipe::from_json(project->recipe());
-    auto session = std::make_unique<TrainingSession>(project->model(), recipe);
-    if (session->lacks_teacher()) projects::give_teacher(*session, projects::read_teacher(*project, recipe));
-    return {std::move(session), "fresh start"};
+    return {projects::fresh_session(*project), "fresh start"};
   }
   const projects::RunInfo run = pick_run(*project, args.text("--run"));
   const int64_t first =
@@ -91,16 +88,12 @@ int profile_roofline(const Args& args) {
 int profile_plan(const Args& args) {
   if (args.has("-o") || args.has("--roofline"))
     throw Error::usage("--plan prints a page of its own", "Leave -o and --roofline out.");
-  constexpr int64_t kUntilPlanned = 3;  // two are traced, and one runs beside its plan
-  Source source = session_for(args, kUntilPlanned);
-  Recipe recipe = source.session->recipe();
-  recipe.set("compile", "true");
-  source.session->change(recipe);
-  const int64_t steps = steps_of(*source.session, kUntilPlanned);
-  for (int64_t i = 0; i < steps; ++i) source.session->step();
-  std::vector<std::string> told = source.session->planned();
-  if (told.empty()) told = {"too few steps of the run are left to trace one"};
-  return show_finding(tracing::plan_page(source.session->plan(), told), args.json(), {{"run", source.run}});
+  Source source = session_for(args, tracing::kStepsUntilPlanned);
+  steps_of(*source.session, 1);  // there is one to do
+  Bar bar("planning");
+  const tracing::SeenPlan plan = tracing::see_plan(*source.session, bar.progress());
+  bar.clear();
+  return show_finding(tracing::plan_page(plan), args.json(), {{"run", source.run}});
 }
 
 int profile(const Args& args) {

@@ -3,25 +3,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/graph/step_plan.h"
+#include "tracing/ops/seen_plan.h"
 
 namespace tenon::tracing {
 
-Finding plan_page(const StepPlan* plan, const std::vector<std::string>& told) {
-  if (!plan) return nothing(fmt::format("There is no plan: {}.", fmt::join(told, "; ")));
-  const StepPlanFigures& figures = plan->figures();
+Finding plan_page(const SeenPlan& plan) {
+  if (!plan.planned()) return nothing(fmt::format("There is no plan: {}.", fmt::join(plan.told, "; ")));
+  const StepPlanFigures& figures = plan.figures;
   Finding f;
   f.sentence = fmt::format(
       "Forward and backward are {} kernels{}. Their values share {} of memory; one beside the other they would take "
       "{}.",
       count_text(figures.kernels),
       figures.views == 0 ? ""
-                         : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
+      : figures.views == 1
+          ? "; one op beside them is a view, which costs nothing"
+          : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
       bytes_text(figures.arena_bytes), bytes_text(figures.value_bytes));
   f.facts = {{"kernels_count", "kernels", Unit::count, figures.kernels},
              {"views_count", "views", Unit::count, figures.views},
              {"arena_bytes", "arena", Unit::bytes, figures.arena_bytes},
-             {"value_bytes", "values", Unit::bytes, figures.value_bytes}};
+             {"value_bytes", "values", Unit::bytes, figures.value_bytes},
+             {"peak_bytes", "alive at the peak", Unit::bytes, plan.peak_bytes}};
   Table t{"kernels",
           {{"seq", "#", Unit::count},
            {"op", "OP", Unit::text},
@@ -30,12 +33,20 @@ Finding plan_page(const StepPlan* plan, const std::vector<std::string>& told) {
            {"results", "RESULTS", Unit::text},
            {"bytes", "BYTES", Unit::bytes},
            {"offset", "AT", Unit::count},
-           {"last_seq", "NEEDED UNTIL #", Unit::count}},
+           {"last_seq", "NEEDED UNTIL #", Unit::count},
+           {"peak_bytes", "AT PEAK", Unit::bytes},
+           {"chain", "CHAIN", Unit::count},
+           {"why", "WHY NOT CHAINED", Unit::text, true}},
           {}};
-  for (const StepPlanRow& r : plan->rows())
+  const Cell none = std::string();
+  for (const PlannedKernel& k : plan.kernels) {
+    const StepPlanRow& r = k.row;
     t.rows.push_back({int64_t{r.seq}, std::string(r.op), r.module, std::string(name(r.phase)), r.results, r.bytes,
-                      r.offset < 0 ? Cell(std::string()) : Cell(r.offset),
-                      r.last_seq == UINT32_MAX ? Cell(std::string("left behind")) : Cell(int64_t{r.last_seq})});
+                      r.offset < 0 ? none : Cell(r.offset),
+                      r.last_seq == UINT32_MAX ? Cell(std::string("left behind")) : Cell(int64_t{r.last_seq}),
+                      k.peak_bytes == 0 ? none : Cell(k.peak_bytes), r.chain < 0 ? none : Cell(int64_t{r.chain}),
+                      r.why});
+  }
   f.tables.push_back(std::move(t));
   return f;
 }

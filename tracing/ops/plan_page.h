@@ -1,17 +1,12 @@
 #pragma once
-#include <string>
-#include <vector>
-
 #include "tracing/analyses/finding.h"
-
-namespace tenon {
-class StepPlan;
-}
 
 namespace tenon::tracing {
 
-/// What a session's plan does and where its values lie. `plan` may be null: then `told`, TrainingSession::planned(),
-/// says why there is none.
-Finding plan_page(const StepPlan* plan, const std::vector<std::string>& told);
+struct SeenPlan;
+
+/// What a session's plan does and where its values lie, a row for each kernel in their order; of one that has none why
+/// not.
+Finding plan_page(const SeenPlan& plan);
 
 }  // namespace tenon::tracing

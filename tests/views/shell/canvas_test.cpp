@@ -221,6 +221,10 @@ TEST_F(Canvas, every_one_is_reached_moved_through_and_read_by_keys) {
       ASSERT_TRUE(window_->commands().run("roofline.measure"));
       until([&] { return view->idle(); });
     }
+    if (QString(def.id) == "plan") {
+      ASSERT_TRUE(window_->commands().run("plan.show"));
+      until([&] { return view->idle(); });
+    }
     if (QString(def.id) == "quantization") {
       bench_->plan_quantization(bench_->contents().runs.back().id, 3);
       until([&] { return bench_->quantize_plan() && bench_->quantize_plan()->complete; });
