@@ -37,6 +37,11 @@ endif()
 if(TENON_SANITIZE)
   # -O1 compiles faster than -O2, and the reports name more of the frames.
   add_compile_options(-O1 -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  if(TENON_SANITIZE MATCHES undefined)
+    # A null pointer faults by itself, and the address sanitizer names the frames; numbers that lie across are read as
+    # they are here. Checks of every access for both were a third of the time to compile.
+    add_compile_options(-fno-sanitize=null,alignment)
+  endif()
   add_link_options(-fsanitize=${TENON_SANITIZE})
 endif()
 

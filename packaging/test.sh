@@ -2,7 +2,7 @@
 # Installs what the tests need, builds, and runs every test; window tests run under a virtual display. Ends on CTest's
 # summary, and on what failed. `window-asan` builds and runs the window's tests alone, under the address and
 # undefined-behaviour sanitizers; `net-asan` those of them that go through everything: each selection in each state in
-# each view, the monkey, the kills.
+# each view, the monkey, the kills. Further words are ctest's (-R, -E).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -12,7 +12,8 @@ source "$here/packaging/packages.sh"
 case ${1:-} in
   '') ;;
   -h | --help)
-    echo "packaging/test.sh [PRESET]   PRESET: dev (default), release, asan, tsan, window-asan, net-asan"
+    echo "packaging/test.sh [PRESET [WORDS of ctest]...]"
+    echo "PRESET: dev (default), release, asan, tsan, window-asan, net-asan"
     exit 0
     ;;
   dev | release | asan | tsan | window-asan | net-asan) ;;
@@ -23,6 +24,7 @@ case $preset in
   window-asan) preset=asan targets=(--target test_window) tests=(-R '^window') ;;
   net-asan) preset=asan targets=(--target test_window) tests=(-R '^window_(states|monkey|kills|replay)') ;;
 esac
+tests+=("${@:2}")
 
 tenon_install "${tenon_build_packages[@]}" "${tenon_test_packages[@]}" \
   --optional "${tenon_optional_packages[@]}" "${tenon_peer_packages[@]}"

@@ -413,6 +413,7 @@ std::vector<StepPlanRow> StepPlan::rows() const {
       r.bytes += w.layout.size.product() * static_cast<int64_t>(itemsize(w.dtype));
       const Place& p = places_[static_cast<size_t>(w.block)];
       if (&w != &s.out.front()) continue;
+      r.tile = p.in == Place::In::tile;
       if (p.in == Place::In::arena) r.offset = p.offset + w.layout.offset * static_cast<int64_t>(itemsize(w.dtype));
       const auto last = static_cast<size_t>(p.last);
       r.last_seq = last < trace_.steps.size() ? trace_.steps[last].origin.seq : UINT32_MAX;

@@ -28,6 +28,7 @@ struct StepPlanRow {
   int64_t bytes = 0;      ///< of its results
   int64_t offset = -1;    ///< of the first in the arena; -1: it lies elsewhere
   uint32_t last_seq = 0;  ///< of the last kernel that needs it; above all numbers: it is left behind
+  bool tile = false;      ///< the first lies in a tile of the chain: it takes no memory
   int chain = -1;         ///< kernels of one number run tile by tile together; -1: alone
   std::string why = {};   ///< why it is not in the chain of the kernel before it; empty: it is, or nothing is to say
 };

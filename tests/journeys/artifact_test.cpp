@@ -59,9 +59,12 @@ TEST(ArtifactJourney, every_template_as_cpp) {
     ++seen[t.name];
     const Folder folder;
     if (!made_and_trained(t, folder)) continue;
+    // Both ways to keep weights with the first, then one with each in turn; where they are many, in the source.
+    const bool many = std::string(t.name) == "resnet18";
     for (const char* batch : {"1", "3"}) {
-      const std::string weights = folder / "weights.bin";
       const bool beside = std::string(batch) == "3";
+      if (seen.size() > 1 && beside == (many || seen.size() % 2 == 0)) continue;
+      const std::string weights = folder / "weights.bin";
       std::vector<std::string> words = {"export",           folder / "p.tenon", "r",      "--format", "cpp", "-o",
                                         folder / "model.h", "--verify",         "--json", "--batch",  batch};
       if (beside) words.insert(words.end(), {"--weights", weights});
@@ -74,7 +77,7 @@ TEST(ArtifactJourney, every_template_as_cpp) {
       EXPECT_GT(j.at("weight_bytes").get<int64_t>(), 0) << j;
       EXPECT_EQ(std::filesystem::exists(weights), beside);
       // Many weights do not go into the source, which a compiler would take minutes for.
-      EXPECT_EQ(std::filesystem::exists(folder / "model.bin"), std::string(t.name) == "resnet18");
+      EXPECT_EQ(std::filesystem::exists(folder / "model.bin"), many);
     }
   }
   for (const auto& t : tenon({"templates", "--json"}).json())

@@ -40,11 +40,11 @@ TEST(DistillJourney, a_student_beats_itself_trained_alone) {
   Folder folder;
   const std::string teacher = folder / "big.tenon", student = folder / "small.tenon";
   ASSERT_EQ(tenon({"new", teacher, "--template", "fashion-cnn"}).status, 0);
-  ASSERT_EQ(tenon({"train", teacher, "--run", "r", "--epochs", "1"}).status, 0);
+  ASSERT_EQ(tenon({"train", teacher, "--run", "r", "--max-steps", "500"}).status, 0);
   ASSERT_EQ(tenon({"prune", teacher, "r", "--amount", "0.85", "-o", student}).status, 0);
   // Of a tenth of the training set; its batches have few samples, so the rate is lower.
   double alone = 0, taught = 0;
-  for (const char* seed : {"1", "2", "3"}) {
+  for (const char* seed : {"1", "2"}) {
     std::vector<std::string> words{"train",    student,
                                    "--epochs", "2",
                                    "--set",    "init.run=",
@@ -56,8 +56,8 @@ TEST(DistillJourney, a_student_beats_itself_trained_alone) {
     words.back() = std::string("taught") + seed;
     for (const std::string& word : {std::string("--set"), "distill.from=" + teacher + ":r@best"}) words.push_back(word);
     ASSERT_EQ(tenon(words).status, 0);
-    alone += best_accuracy(student, std::string("alone") + seed) / 3;
-    taught += best_accuracy(student, std::string("taught") + seed) / 3;
+    alone += best_accuracy(student, std::string("alone") + seed) / 2;
+    taught += best_accuracy(student, std::string("taught") + seed) / 2;
   }
   EXPECT_GT(taught, alone);
 }

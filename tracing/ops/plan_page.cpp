@@ -12,16 +12,21 @@ Finding plan_page(const SeenPlan& plan) {
   const StepPlanFigures& figures = plan.figures;
   Finding f;
   f.sentence = fmt::format(
-      "Forward and backward are {} kernels{}. Their values share {} of memory; one beside the other they would take "
+      "Forward and backward are {} kernels{}{}. Their values share {} of memory; one beside the other they would take "
       "{}.",
       count_text(figures.kernels),
       figures.views == 0 ? ""
       : figures.views == 1
           ? "; one op beside them is a view, which costs nothing"
           : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
+      figures.chains == 0 ? ""
+                          : fmt::format("; {} of them run tile by tile, in {} {}", count_text(figures.chained),
+                                        count_text(figures.chains), figures.chains == 1 ? "chain" : "chains"),
       bytes_text(figures.arena_bytes), bytes_text(figures.value_bytes));
   f.facts = {{"kernels_count", "kernels", Unit::count, figures.kernels},
              {"views_count", "views", Unit::count, figures.views},
+             {"chains_count", "chains", Unit::count, figures.chains},
+             {"chained_count", "kernels in chains", Unit::count, figures.chained},
              {"arena_bytes", "arena", Unit::bytes, figures.arena_bytes},
              {"value_bytes", "values", Unit::bytes, figures.value_bytes},
              {"peak_bytes", "alive at the peak", Unit::bytes, plan.peak_bytes}};
@@ -42,7 +47,9 @@ Finding plan_page(const SeenPlan& plan) {
   for (const PlannedKernel& k : plan.kernels) {
     const StepPlanRow& r = k.row;
     t.rows.push_back({int64_t{r.seq}, std::string(r.op), r.module, std::string(name(r.phase)), r.results, r.bytes,
-                      r.offset < 0 ? none : Cell(r.offset),
+                      r.tile         ? Cell(std::string("tile"))
+                      : r.offset < 0 ? none
+                                     : Cell(r.offset),
                       r.last_seq == UINT32_MAX ? Cell(std::string("left behind")) : Cell(int64_t{r.last_seq}),
                       k.peak_bytes == 0 ? none : Cell(k.peak_bytes), r.chain < 0 ? none : Cell(int64_t{r.chain}),
                       r.why});

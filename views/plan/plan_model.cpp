@@ -154,7 +154,8 @@ Table PlanModel::table() const {
         cell.text = tracing::bytes_text(row.offset);
         cell.tip = tr("{} bytes", format_grouped(row.offset));
       } else if (name == "offset") {
-        cell.key = -1;
+        if (row.tile) cell.text = tr("tile");
+        cell.key = row.tile ? -1 : -2;
       } else if (name == "last_seq" && row.last_seq == UINT32_MAX) {
         cell.text = tr("left behind");
         cell.key = 1e300;
@@ -261,7 +262,9 @@ std::string PlanModel::told_of(size_t kernel) const {
   if (!row.results.empty())
     s += "\n" + elide_middle(row.results, 80) + " · " + format_bytes(static_cast<double>(row.bytes));
   const bool stays = row.last_seq == UINT32_MAX;
-  if (row.offset < 0) {
+  if (row.tile) {
+    s += "\n" + tr("In a tile of its chain: it takes no memory");
+  } else if (row.offset < 0) {
     s += "\n" + (stays ? tr("Left behind by the step: it lies outside of the arena") : tr("Outside of the arena"));
   } else {
     const std::string at = format_bytes(static_cast<double>(row.offset));

@@ -90,7 +90,7 @@ const RunLeak* planted_among(const LeakReport& r, const Plant& p) {
 }
 
 TEST_F(Leaks, planted_ones_are_found_with_their_owner_and_proven_and_look_alikes_are_not) {
-  constexpr uint64_t kSeeds = 4;
+  constexpr uint64_t kSeeds = 2;
   int planted = 0, found = 0, owners = 0, alike = 0, alarms = 0, proven = 0, as = 0;
   for (const Plant& p : plants())
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -119,8 +119,8 @@ TEST_F(Leaks, planted_ones_are_found_with_their_owner_and_proven_and_look_alikes
     }
   std::printf("planted %d: found %d, owner right %d, how it is held right %d, proven %d; look-alikes %d: alarms %d\n",
               planted, found, owners, as, proven, alike, alarms);
-  EXPECT_GE(planted, 60);
-  EXPECT_GE(alike, 60);
+  EXPECT_GE(planted, 30);
+  EXPECT_GE(alike, 30);
   EXPECT_GE(found * 100, planted * 95);
   EXPECT_GE(owners * 100, planted * 95);
   EXPECT_GE(as * 100, planted * 95);
