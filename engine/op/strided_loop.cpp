@@ -11,6 +11,8 @@
 namespace tenon {
 namespace {
 
+thread_local LoopWatch* t_loops = nullptr;
+
 template <class To, class From>
 void convert_loop(char* to, int64_t ts, const char* from, int64_t fs, int64_t n) {
   if (ts == static_cast<int64_t>(sizeof(To)) && fs == static_cast<int64_t>(sizeof(From))) {
@@ -217,10 +219,6 @@ void convert(void* to, DType to_type, int64_t to_stride, const void* from, DType
       convert_loop<To, From>(static_cast<char*>(to), to_stride, static_cast<const char*>(from), from_stride, n);
     });
   });
-}
-
-namespace {
-thread_local LoopWatch* t_loops = nullptr;
 }
 
 LoopWatch::LoopWatch() : before_(t_loops) { t_loops = this; }

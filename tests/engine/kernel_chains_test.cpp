@@ -59,7 +59,7 @@ void expect_same_as_ops(const Program& program, const std::vector<Tensor>& given
   for (size_t i = 0; i < ops.size(); ++i) EXPECT_TRUE(same_bits(ops[i], planned[i])) << "result " << i;
 }
 
-std::vector<Tensor> values(const Shape& size, size_t count) {
+std::vector<Tensor> chain_inputs(const Shape& size, size_t count) {
   std::vector<Tensor> all;
   for (size_t i = 0; i < count; ++i) all.push_back(randn(size));
   return all;
@@ -72,7 +72,7 @@ TEST(KernelChains, WhatFollowsOverTheSameElementsIsOneChain) {
   };
   for (const Shape& size : {Shape{3}, Shape{1025}, Shape{17, 5000}, Shape{4, 50000}}) {
     SCOPED_TRACE(to_string(size));
-    const std::vector<Tensor> given = values(size, 2);
+    const std::vector<Tensor> given = chain_inputs(size, 2);
     Traced t(program, given);
     EXPECT_EQ(t.told(), "add 0, relu 0, sigmoid 0, mul 0");
     EXPECT_EQ(t.plan->figures().chains, 1);
@@ -82,14 +82,14 @@ TEST(KernelChains, WhatFollowsOverTheSameElementsIsOneChain) {
       const int before = num_threads();
       set_num_threads(threads);
       expect_same_as_ops(program, given, t);
-      expect_same_as_ops(program, values(size, 2), t);
+      expect_same_as_ops(program, chain_inputs(size, 2), t);
       set_num_threads(before);
     }
   }
 }
 
 TEST(KernelChains, WhatKeepsAKernelFromTheOneBeforeIsSaid) {
-  const std::vector<Tensor> given = values({6, 4}, 2);
+  const std::vector<Tensor> given = chain_inputs({6, 4}, 2);
   const auto told = [&](const Program& program) {
     Traced t(program, given);
     expect_same_as_ops(program, given, t);
@@ -123,7 +123,7 @@ TEST(KernelChains, OneNumberForAllElementsOutlivesTheTiles) {
     return std::vector<Tensor>{relu(add(y, scaled))};
   };
   for (const Shape& size : {Shape{1}, Shape{5}, Shape{90, 1000}}) {
-    const std::vector<Tensor> given = values(size, 2);
+    const std::vector<Tensor> given = chain_inputs(size, 2);
     Traced t(program, given);
     SCOPED_TRACE(to_string(size) + " " + t.told());
     expect_same_as_ops(program, given, t);
@@ -137,7 +137,7 @@ TEST(KernelChains, MemoryOfANumberForAllElementsIsNotTaken) {
     const Tensor scaled = mul(x[1], narrow(reshape(y, {-1}), 0, 0, 1));
     return std::vector<Tensor>{sum(add(y, scaled))};
   };
-  const std::vector<Tensor> given = values({200, 200}, 2);
+  const std::vector<Tensor> given = chain_inputs({200, 200}, 2);
   Traced t(program, given);
   EXPECT_EQ(t.told(), "matmul -1, mul 0, add 0, sum -1");
   expect_same_as_ops(program, given, t);
@@ -189,10 +189,10 @@ TEST(KernelChains, RandomProgramsHaveTheBitsOfTheirOps) {
       results.push_back(made.back());
       return results;
     };
-    const std::vector<Tensor> given = values(size, 2);
+    const std::vector<Tensor> given = chain_inputs(size, 2);
     Traced t(program, given);
     expect_same_as_ops(program, given, t);
-    expect_same_as_ops(program, values(size, 2), t);
+    expect_same_as_ops(program, chain_inputs(size, 2), t);
     chains += t.plan->figures().chains;
     chained += t.plan->figures().chained;
     if (HasFailure()) return;

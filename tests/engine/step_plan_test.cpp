@@ -51,23 +51,24 @@ std::string told(const TrainingSession& s) {
   return all;
 }
 
-/// Trains with and without a plan; the states have to be the same.
-void expect_planned(const ModelSpec& model, Recipe recipe, I steps, size_t plans) {
+/// Trains with and without a plan; the states have to be the same. What is told of the plans.
+std::string expect_planned(const ModelSpec& model, Recipe recipe, I steps, size_t plans) {
   const auto data = std::make_shared<const data::Split>(open_data(recipe));
   recipe.set("compile", "false");
   TrainingSession eager(model, recipe, {{}, nullptr, data});
   recipe.set("compile", "true");
   TrainingSession planned(model, recipe, {{}, nullptr, data});
-  for (I i = 0; i < steps; ++i) {
+  for (I i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
     const StepResult a = eager.step(), b = planned.step();
-    ASSERT_EQ(a.loss, b.loss) << "step " << a.step << "\n" << told(planned);
-    ASSERT_EQ(a.accuracy, b.accuracy) << "step " << a.step;
-    ASSERT_EQ(a.grad_norm, b.grad_norm) << "step " << a.step;
+    EXPECT_EQ(a.loss, b.loss) << "step " << a.step << "\n" << told(planned);
+    EXPECT_EQ(a.accuracy, b.accuracy) << "step " << a.step;
+    EXPECT_EQ(a.grad_norm, b.grad_norm) << "step " << a.step;
   }
   EXPECT_TRUE(eager.planned().empty());
   EXPECT_EQ(plans_of(planned), plans) << told(planned);
   const Checkpoint a = eager.save(), b = planned.save();
   expect_same(a, b);
+  return told(planned);
 }
 
 TEST(StepPlan, EveryTemplateHasTheBitsOfItsOps) {
@@ -76,7 +77,8 @@ TEST(StepPlan, EveryTemplateHasTheBitsOfItsOps) {
     Recipe r = t.recipe;
     r.set("data.batch_size", "3");
     if (r.fallback("data.workers") != r.at("data.workers")) r.set("data.workers", "0");
-    expect_planned(t.model, r, 5, 1);
+    const std::string plan = expect_planned(t.model, r, 5, 1);
+    if (t.name == "resnet18") EXPECT_SAYS(plan, "tile by tile in");  // sums and what comes after them
   }
 }
 
