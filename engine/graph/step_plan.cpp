@@ -168,36 +168,45 @@ int StepPlan::root(int block) const {
   return block;
 }
 
-/// Element by element, a result takes the memory of the first input where nobody reads that again.
+/// Element by element, a result takes the memory of the first input where nobody reads that again; in a chain, that of
+/// any operand which no later kernel of it reads.
 void StepPlan::share(size_t at) {
   const StepTrace::Step& s = trace_.steps[at];
   if (s.op->info.kind != OpKind::pointwise || s.out.size() != 1 || s.in.empty()) return;
-  const StepTrace::Window &from = s.in[0], &to = s.out[0];
-  if (from.block < 0 || to.block < 0 || from.block == to.block) return;
-  const auto made = [&](int block) {
-    return trace_.blocks[static_cast<size_t>(block)].origin == StepTrace::Origin::made;
-  };
-  if (!made(from.block) || !made(to.block) || !(from.layout.size == to.layout.size) ||
+  if (take_over(at, s.in[0]) || chains_.of_step[at] < 0) return;
+  for (size_t i = chains_.chains[static_cast<size_t>(chains_.of_step[at])].first; i <= at; ++i)
+    for (const auto& w : trace_.steps[i].in)
+      if (take_over(at, w)) return;
+}
+
+bool StepPlan::take_over(size_t at, const StepTrace::Window& from) {
+  const StepTrace::Step& s = trace_.steps[at];
+  const StepTrace::Window& to = s.out[0];
+  if (from.block < 0 || to.block < 0 || from.block == to.block) return false;
+  const auto block = [&](int b) -> const StepTrace::Block& { return trace_.blocks[static_cast<size_t>(b)]; };
+  if (block(from.block).origin != StepTrace::Origin::made || block(to.block).origin != StepTrace::Origin::made ||
+      block(from.block).bytes != block(to.block).bytes || !(from.layout.size == to.layout.size) ||
       !(from.layout.stride == to.layout.stride) || from.layout.offset != to.layout.offset ||
       itemsize(from.dtype) != itemsize(to.dtype))
-    return;
-  for (size_t k = 1; k < s.in.size(); ++k)
-    if (s.in[k].block == from.block && !(s.in[k] == from)) return;
-  Place &r = places_[static_cast<size_t>(root(from.block))], &p = places_[static_cast<size_t>(to.block)];
-  if (r.in == Place::In::tile || p.in == Place::In::tile) return;
-  if (const int chain = chains_.of_step[at]; chain >= 0)  // the number of all tiles must outlive the first tile
-    for (size_t i = chains_.chains[static_cast<size_t>(chain)].first; i <= at; ++i)
-      for (const auto& w : trace_.steps[i].in)
-        if (w.block >= 0 && root(w.block) == root(from.block) &&
-            (w.layout.offset != from.layout.offset || w.layout.size.product() != from.layout.size.product()))
-          return;
-  if (r.last != static_cast<int>(at) || p.first != static_cast<int>(at) || p.result >= 0 || r.result >= 0 ||
-      trace_.blocks[static_cast<size_t>(from.block)].bytes != trace_.blocks[static_cast<size_t>(to.block)].bytes)
-    return;
-  for (size_t k = 1; k < s.in.size(); ++k)  // what another input took over is the same memory
-    if (s.in[k].block >= 0 && s.in[k].block != from.block && root(s.in[k].block) == root(from.block)) return;
-  p.over = root(from.block);
+    return false;
+  const int memory = root(from.block), chain = chains_.of_step[at];
+  Place &r = places_[static_cast<size_t>(memory)], &p = places_[static_cast<size_t>(to.block)];
+  if (r.in == Place::In::tile || p.in == Place::In::tile || p.result >= 0 || r.result >= 0) return false;
+  const size_t first = chain < 0 ? at : chains_.chains[static_cast<size_t>(chain)].first;
+  if (p.first != static_cast<int>(at) || r.last < static_cast<int>(first) || r.last > static_cast<int>(at))
+    return false;
+  for (const auto& w : s.in) {
+    if (w.block < 0 || root(w.block) != memory) continue;
+    if (w.block != from.block || !(w == from)) return false;  // what another input took over is the same memory
+  }
+  for (size_t i = first; i < at; ++i)  // one number for all tiles must outlive the first
+    for (const auto& w : trace_.steps[i].in)
+      if (w.block >= 0 && root(w.block) == memory &&
+          (w.layout.offset != from.layout.offset || w.layout.size.product() != from.layout.size.product()))
+        return false;
+  p.over = memory;
   r.last = p.last;
+  return true;
 }
 
 /// Largest first, each at the lowest address where no block lies that is needed at the same time.

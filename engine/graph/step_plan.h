@@ -68,6 +68,7 @@ class StepPlan {
   void run_step(size_t i, uint32_t begin);
   void run_tiles(size_t first);
   void share(size_t at);
+  bool take_over(size_t at, const StepTrace::Window& from);
   int root(int block) const;
   Tensor look(const StepTrace::Window& w);
 

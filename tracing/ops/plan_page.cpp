@@ -15,13 +15,13 @@ Finding plan_page(const SeenPlan& plan) {
       "Forward and backward are {} kernels{}{}. Their values share {} of memory; one beside the other they would take "
       "{}.",
       count_text(figures.kernels),
+      figures.chains == 0 ? ""
+                          : fmt::format(", {} of which run tile by tile in {} {}", count_text(figures.chained),
+                                        count_text(figures.chains), figures.chains == 1 ? "chain" : "chains"),
       figures.views == 0 ? ""
       : figures.views == 1
           ? "; one op beside them is a view, which costs nothing"
           : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
-      figures.chains == 0 ? ""
-                          : fmt::format("; {} of them run tile by tile, in {} {}", count_text(figures.chained),
-                                        count_text(figures.chains), figures.chains == 1 ? "chain" : "chains"),
       bytes_text(figures.arena_bytes), bytes_text(figures.value_bytes));
   f.facts = {{"kernels_count", "kernels", Unit::count, figures.kernels},
              {"views_count", "views", Unit::count, figures.views},
