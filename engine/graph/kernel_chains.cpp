@@ -36,11 +36,12 @@ std::string why_alone(const StepTrace& trace, const Step& s, const std::vector<b
     return "it writes what outlives the step";
   if (to.dtype != DType::f32) return "it is not of f32";
   if (!to.layout.is_dense()) return "its result has gaps";
+  for (const Window& w : s.in)
+    if (w.block >= 0 && anew[static_cast<size_t>(w.block)]) return "a constant is made anew for it";
   for (const StepTrace::LoopOperand& o : s.operands) {
     if (o.in < 0) continue;
     const Window& w = s.in[static_cast<size_t>(o.in)];
     if (w.dtype != DType::f32) return "an operand is not of f32";
-    if (anew[static_cast<size_t>(w.block)]) return "a constant is made anew for it";
     if (!is_one_number(w) && !(w.layout.size == to.layout.size && w.layout.stride == to.layout.stride))
       return "an operand is laid out in another way than its result";
   }
