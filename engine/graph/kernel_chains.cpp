@@ -10,8 +10,6 @@ namespace {
 using Step = StepTrace::Step;
 using Window = StepTrace::Window;
 
-constexpr int64_t kChainElements = 1024;  // of a tile
-
 int64_t elements_of(const Window& w) { return w.layout.size.product(); }
 
 /// Constants that a step writes: they are made anew before the step that reads them first.
@@ -42,15 +40,14 @@ std::string why_alone(const StepTrace& trace, const Step& s, const std::vector<b
     if (o.in < 0) continue;
     const Window& w = s.in[static_cast<size_t>(o.in)];
     if (w.dtype != DType::f32) return "an operand is not of f32";
-    if (!is_one_number(w) && !(w.layout.size == to.layout.size && w.layout.stride == to.layout.stride))
-      return "an operand is laid out in another way than its result";
+    if (!read_as(w, to)) return "an operand is laid out in another way than its result";
   }
   return {};
 }
 
-/// Whether both go over the same elements of one block, one behind the other.
+/// Whether both go over the same elements of one block, one behind the other. `b` has no gaps.
 bool same_elements(const Window& a, const Window& b) {
-  return a.layout.offset == b.layout.offset && elements_of(a) == elements_of(b);
+  return a.layout.offset == b.layout.offset && elements_of(a) == elements_of(b) && a.layout.is_dense();
 }
 
 /// Whether `s` can be done tile by tile with the steps before it: what one of them writes, another looks at element by
@@ -72,7 +69,33 @@ bool can_follow(const StepTrace& trace, const KernelChain& c, size_t at) {
 
 }  // namespace
 
-bool is_one_number(const StepTrace::Window& w) { return elements_of(w) == 1; }
+std::optional<TileOperand> read_as(const Window& from, const Window& to) {
+  std::vector<int> axes;  // of the result, outermost first
+  for (int a = 0; a < to.layout.size.n; ++a)
+    if (to.layout.size[a] > 1) axes.push_back(a);
+  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return to.layout.stride[a] > to.layout.stride[b]; });
+  // From the innermost axis out: some along which one number stays, some whose numbers lie one behind the other, some
+  // along which all of them come again.
+  TileOperand o;
+  int64_t all = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const int64_t size = to.layout.size[axes[k]];
+    const int axis = axes[k] - to.layout.size.n + from.layout.size.n;
+    const bool stays = axis < 0 || from.layout.size[axis] == 1 || from.layout.stride[axis] == 0;
+    all *= size;
+    if (stays && o.count == 0) {
+      o.each *= size;
+    } else if (!stays) {
+      const int64_t behind = std::max<int64_t>(o.count, 1);
+      if (from.layout.stride[axis] != behind || behind * size * o.each != all) return {};
+      o.count = behind * size;
+    }
+  }
+  if (o.count == 0) return TileOperand{.stride = 0};  // a number that was expanded
+  if (o.count == all) return TileOperand{};
+  o.held = o.count;
+  return o;
+}
 
 KernelChains find_chains(const StepTrace& trace) {
   KernelChains found;
@@ -114,23 +137,9 @@ KernelChains find_chains(const StepTrace& trace) {
   return found;
 }
 
-void run_chain(const std::vector<ChainStep>& steps, int64_t elements) {
-  parallel_for(elements, kLoopGrain, [&](int64_t begin, int64_t end) {
-    alignas(64) float tiles[kMostChainTiles][kChainElements];
-    for (int64_t i = begin; i < end; i += kChainElements) {
-      const int64_t n = std::min(kChainElements, end - i);
-      for (const ChainStep& s : steps) {
-        char* data[kMaxOperands];
-        int64_t strides[kMaxOperands];
-        for (int k = 0; k < s.operands; ++k) {
-          const ChainOperand& o = s.at[k];
-          data[k] = o.tile >= 0 ? reinterpret_cast<char*>(tiles[o.tile]) : o.base + i * o.stride;
-          strides[k] = o.stride;
-        }
-        s.loop(data, strides, n);
-      }
-    }
-  });
+void run_chain(const std::vector<TileStep>& steps, int64_t elements) {
+  parallel_for(elements, kLoopGrain,
+               [&](int64_t begin, int64_t end) { run_tiles(steps.data(), steps.size(), begin, end); });
 }
 
 }  // namespace tenon

@@ -1,18 +1,15 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/graph/step_trace.h"
-#include "engine/op/strided_loop.h"
+#include "engine/op/tile_loop.h"
 
 namespace tenon {
 
-// Note [Kernels tile by tile]
-// Pointwise kernels that follow one another and go over the same elements are run a tile of elements at a time: what
-// one has written the next reads while it lies in the cache, and a value that nobody else reads never leaves it.
-// Element i of a result needs element i of the operands, or one number for all, so neither the order of the tiles nor
-// the number of threads changes a bit; the loops are those that the ops have.
+// Pointwise kernels of a step that run together: Note [Tile by tile].
 
 /// Steps [first, first + count) of a trace, two at least, over `elements` elements each.
 struct KernelChain {
@@ -27,23 +24,10 @@ struct KernelChains {
 };
 KernelChains find_chains(const StepTrace& trace);
 
-/// Whether a loop reads one number through this window, for each element of its result.
-bool is_one_number(const StepTrace::Window& w);
+/// How a loop over the elements of `to`, in the order in which they lie there, reads an operand through `from`: base,
+/// tile and held are left open. Nothing: in no order that a chain knows.
+std::optional<TileOperand> read_as(const StepTrace::Window& from, const StepTrace::Window& to);
 
-/// Where the elements of an operand are while a chain runs.
-struct ChainOperand {
-  char* base = nullptr;  ///< of the first element; where `tile` says so, there is none
-  int64_t stride = 0;    ///< in bytes; 0: one number
-  int tile = -1;         ///< of the chain's tiles, below kMostChainTiles
-};
-struct ChainStep {
-  InnerLoop loop = nullptr;
-  int operands = 0;
-  ChainOperand at[kMaxOperands];  ///< the result first
-};
-
-inline constexpr int kMostChainTiles = 8;  // 32 KiB together
-
-void run_chain(const std::vector<ChainStep>& steps, int64_t elements);
+void run_chain(const std::vector<TileStep>& steps, int64_t elements);
 
 }  // namespace tenon

@@ -76,9 +76,9 @@ struct StepPlan::Planned {
   std::vector<Tensor> in, out;
   bool quick = false;  ///< the op's loop does it, over this many elements
   int64_t elements = 0;
-  std::vector<int> fresh;        ///< constants that have to be made anew before it
-  std::vector<int> counts;       ///< blocks with a name that it writes
-  std::vector<ChainStep> chain;  ///< of the first of a chain: all of it
+  std::vector<int> fresh;       ///< constants that have to be made anew before it
+  std::vector<int> counts;      ///< blocks with a name that it writes
+  std::vector<TileStep> chain;  ///< of the first of a chain: all of it
 };
 
 StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named) : trace_(std::move(trace)), named_(std::move(named)) {
@@ -141,7 +141,7 @@ void StepPlan::keep_in_tiles() {
     if (chain < 0 || chains_.of_step[static_cast<size_t>(p.last)] != chain) continue;
     const KernelChain& c = chains_.chains[static_cast<size_t>(chain)];
     const bool whole = trace_.blocks[i].bytes == static_cast<size_t>(c.elements) * sizeof(float);
-    if (!whole || used[static_cast<size_t>(chain)] == kMostChainTiles) continue;
+    if (!whole || used[static_cast<size_t>(chain)] == kMostTiles) continue;
     p.in = Place::In::tile;
     p.tile = used[static_cast<size_t>(chain)]++;
   }
@@ -202,7 +202,8 @@ bool StepPlan::take_over(size_t at, const StepTrace::Window& from) {
   for (size_t i = first; i < at; ++i)  // one number for all tiles must outlive the first
     for (const auto& w : trace_.steps[i].in)
       if (w.block >= 0 && root(w.block) == memory &&
-          (w.layout.offset != from.layout.offset || w.layout.size.product() != from.layout.size.product()))
+          (w.layout.offset != from.layout.offset || w.layout.size.product() != from.layout.size.product() ||
+           !w.layout.is_dense()))
         return false;
   p.over = memory;
   r.last = p.last;
@@ -307,14 +308,17 @@ void StepPlan::make_windows() {
   for (const KernelChain& c : chains_.chains)
     for (size_t i = c.first; i < c.first + c.count; ++i) {
       const StepTrace::Step& s = trace_.steps[i];
-      ChainStep step{s.loop, 1 + static_cast<int>(s.operands.size())};
-      const auto take = [&](ChainOperand& to, const StepTrace::Window& w, bool reads) {
-        to.stride = reads && is_one_number(w) ? 0 : static_cast<int64_t>(sizeof(float));
-        to.tile = places_[static_cast<size_t>(w.block)].tile;
-      };
-      take(step.at[0], s.out[0], false);
-      for (size_t k = 0; k < s.operands.size(); ++k)
-        if (s.operands[k].in >= 0) take(step.at[k + 1], s.in[static_cast<size_t>(s.operands[k].in)], true);
+      TileStep step{s.loop, 1 + static_cast<int>(s.operands.size())};
+      const auto tile_of = [&](const StepTrace::Window& w) { return places_[static_cast<size_t>(w.block)].tile; };
+      step.at[0].tile = tile_of(s.out[0]);
+      for (size_t k = 0; k < s.operands.size(); ++k) {
+        TileOperand& to = step.at[k + 1];
+        const int in = s.operands[k].in;
+        to.stride = 0;
+        if (in < 0) continue;
+        to = read_as(s.in[static_cast<size_t>(in)], s.out[0]).value();
+        to.tile = tile_of(s.in[static_cast<size_t>(in)]);
+      }
       planned_[c.first].chain.push_back(step);
     }
 }
@@ -396,7 +400,7 @@ void StepPlan::run_step(size_t i, uint32_t begin) {
 
 /// All of the chain that begins with this step.
 void StepPlan::run_tiles(size_t first) {
-  std::vector<ChainStep>& steps = planned_[first].chain;
+  std::vector<TileStep>& steps = planned_[first].chain;
   for (size_t k = 0; k < steps.size(); ++k) {
     const Planned& p = planned_[first + k];
     auto& operands = trace_.steps[first + k].operands;

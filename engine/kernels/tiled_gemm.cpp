@@ -4,15 +4,19 @@
 #include <cstring>
 #include <memory>
 
+#include "core/parallel.h"
 #include "engine/kernels/lanes.h"
 #include "engine/kernels/tiles.h"
 
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t kRows = 96;           // of A packed at a time: with depth 384 they fit a second-level cache
-constexpr int64_t kColumns = 1024;      // of B
-constexpr int64_t kCached = 64 * 1024;  // bytes
+constexpr int64_t kRows = 96;             // of A packed at a time: with depth 384 they fit a second-level cache
+constexpr int64_t kColumns = 1024;        // of B
+constexpr int64_t kFewRows = 2 * kRows;   // of A that are packed for all threads
+constexpr int64_t kPackedAtOnce = 32768;  // elements that a thread packs before it looks for more
+constexpr int64_t kShares = 16;           // pieces of a whole product that there are at least, where it has the rows
+constexpr int64_t kCached = 64 * 1024;    // bytes
 
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.
@@ -29,7 +33,7 @@ class PackingRoom {
   }
 
  public:
-  T* const a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
+  T* const a = room(kFewRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
   T* const b = room(kColumns * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_b_);
 };
 
@@ -91,6 +95,19 @@ void pack_right(bool tb, const T* b, int64_t ldb, int64_t n, int64_t k, T* to) {
 template <class T>
 void pack_left_strip(const T* a, int64_t lda, int64_t rows, int64_t k, T* to) {
   int64_t r = 0;
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    for (; r + 8 <= rows; r += 8) {
+      int64_t p = 0;
+      for (const float* from = a + r * lda; p + 8 <= k; p += 8) {
+        __m256 turned[8];
+        turn_8x8(from + p, lda, turned);
+        for (int64_t i = 0; i < 8; ++i) _mm256_storeu_ps(to + (p + i) * rows + r, turned[i]);
+      }
+      for (; p < k; ++p)
+        for (int64_t i = r; i < r + 8; ++i) to[p * rows + i] = a[i * lda + p];
+    }
+#endif
 #if defined(__SSE__)
   if constexpr (sizeof(T) == 4)
     for (; r + 4 <= rows; r += 4) {
@@ -146,6 +163,29 @@ struct RightSide {
   }
 };
 
+/// What some rows of A give with one strip of B. `strips` are the rows packed, or null: they are read where they lie.
+template <class T>
+void by_strip(const ProductTiles<T>& tiles, int64_t height, int64_t columns, int64_t depth, const T* strips, const T* a,
+              int64_t lda, const typename RightSide<T>::Strip& right, T* c, int64_t ldc, bool add) {
+  const int64_t lanes = lanes_of(columns, tiles.lane);
+  const bool whole = columns == lanes * tiles.lane;
+  for (int64_t i = 0; i < height; i += tiles.tall) {
+    const int64_t rows = std::min(tiles.tall, height - i);
+    T beside[kMostTall * kMostWide], *to = c + i * ldc, *sums = whole ? to : beside;
+    const int64_t row = whole ? ldc : kMostWide;
+    if (strips)
+      tiles.of_strip(rows, lanes, depth, strips + i * depth, right.at, right.row, sums, row, whole && add);
+    else
+      tiles.of_rows(rows, lanes, depth, a + i * lda, lda, right.at, right.row, sums, row, whole && add);
+    if (whole) continue;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t x = 0; x < columns; ++x) {
+        const T sum = beside[r * kMostWide + x];
+        to[r * ldc + x] = add ? sum + to[r * ldc + x] : sum;
+      }
+  }
+}
+
 /// A block of `depth` products of each element. Of A, kRows at a time are packed into `room` where they must be.
 template <class T>
 void block(bool ta, int64_t m, int64_t n, int64_t depth, const T* a, int64_t lda, const RightSide<T>& b, T* c,
@@ -153,28 +193,14 @@ void block(bool ta, int64_t m, int64_t n, int64_t depth, const T* a, int64_t lda
   const ProductTiles<T>& tiles = product_tiles<T>();
   const int64_t wide = 2 * tiles.lane;
   const bool packs = ta || tiles.in_strips;
-  for (int64_t i0 = 0; i0 < m; i0 += kRows) {
-    const int64_t height = std::min(kRows, m - i0);
-    if (packs) pack_left(ta, a + (ta ? i0 : i0 * lda), lda, height, depth, tiles.tall, room);
+  for (int64_t i = 0; i < m; i += kRows) {
+    const int64_t height = std::min(kRows, m - i);
+    const T* left = a + (ta ? i : i * lda);
+    if (packs) pack_left(ta, left, lda, height, depth, tiles.tall, room);
     for (int64_t j = 0; j < n; j += wide) {
       const int64_t columns = std::min(wide, n - j), lanes = lanes_of(columns, tiles.lane);
-      const bool whole = columns == lanes * tiles.lane;
-      const auto [right, ldb] = b.strip(j, whole, depth, lanes * tiles.lane);
-      for (int64_t i = 0; i < height; i += tiles.tall) {
-        const int64_t rows = std::min(tiles.tall, height - i);
-        T beside[kMostTall * kMostWide], *to = c + (i0 + i) * ldc + j, *sums = whole ? to : beside;
-        const int64_t row = whole ? ldc : kMostWide;
-        if (packs)
-          tiles.of_strip(rows, lanes, depth, room + i * depth, right, ldb, sums, row, whole && add);
-        else
-          tiles.of_rows(rows, lanes, depth, a + (i0 + i) * lda, lda, right, ldb, sums, row, whole && add);
-        if (whole) continue;
-        for (int64_t r = 0; r < rows; ++r)
-          for (int64_t x = 0; x < columns; ++x) {
-            const T sum = beside[r * kMostWide + x];
-            to[r * ldc + x] = add ? sum + to[r * ldc + x] : sum;
-          }
-      }
+      by_strip(tiles, height, columns, depth, packs ? room : nullptr, left, lda,
+               b.strip(j, columns == lanes * tiles.lane, depth, lanes * tiles.lane), c + i * ldc + j, ldc, add);
     }
   }
 }
@@ -188,13 +214,14 @@ const PackingRoom<T>& packing_room() {
 template <class T>
 void tiled(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
            int64_t ldc, bool add) {
+  const int64_t deep = product_block(k);
   const PackingRoom<T>& packed = packing_room<T>();
   // To pack a right side takes as long as to multiply it by some rows; one that stays in the cache is fast where it is.
   const bool reads_in_place =
       !tb && (m <= product_tiles<T>().few || k * ldb * static_cast<int64_t>(sizeof(T)) <= kCached);
   for (int64_t j = 0; j < n; j += kColumns)
-    for (int64_t p = 0; p < k; p += kProductBlock) {
-      const int64_t width = std::min(kColumns, n - j), depth = std::min(kProductBlock, k - p);
+    for (int64_t p = 0; p < k; p += deep) {
+      const int64_t width = std::min(kColumns, n - j), depth = std::min(deep, k - p);
       const T* from = b + (tb ? j * ldb + p : p * ldb + j);
       RightSide<T> right{packed.b};
       if (reads_in_place) {
@@ -208,6 +235,70 @@ void tiled(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
     }
 }
 
+/// A whole product on all threads. A block of B is packed by all of them for all of them, into the room of the thread
+/// that calls; then each packs and multiplies some rows of A.
+template <class T>
+void by_rows(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+             int64_t ldc, bool add) {
+  const int64_t deep = product_block(k);
+  const int64_t wide = 2 * product_tiles<T>().lane, tall = product_tiles<T>().tall;
+  T* const packed = packing_room<T>().b;
+  const int64_t some = std::max<int64_t>(1, kPackedAtOnce / (wide * deep));
+  const int64_t rows = std::clamp<int64_t>((m / kShares + tall - 1) / tall * tall, tall, kRows);
+  for (int64_t j = 0; j < n; j += kColumns)
+    for (int64_t p = 0; p < k; p += deep) {
+      const int64_t width = std::min(kColumns, n - j), depth = std::min(deep, k - p);
+      const T* from = b + (tb ? j * ldb + p : p * ldb + j);
+      parallel_for((width + wide - 1) / wide, some, [&](int64_t s, int64_t e) {
+        pack_right(tb, from + s * wide * (tb ? ldb : 1), ldb, std::min(e * wide, width) - s * wide, depth,
+                   packed + s * wide * depth);
+      });
+      parallel_for(m, rows, [&](int64_t i, int64_t e) {
+        block(ta, e - i, width, depth, a + (ta ? p * lda + i : i * lda + p), lda, RightSide<T>{packed}, c + i * ldc + j,
+              ldc, add || p > 0, packing_room<T>().a);
+      });
+    }
+}
+
+/// The same of few rows: A is packed for all, and each thread packs a strip of B when it multiplies by it.
+template <class T>
+void by_columns(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+                T* c, int64_t ldc, bool add) {
+  const int64_t deep = product_block(k);
+  const ProductTiles<T>& tiles = product_tiles<T>();
+  const int64_t wide = 2 * tiles.lane;
+  T* const packed = packing_room<T>().a;
+  const bool reads_in_place = !tb && m <= tiles.few;
+  const int64_t some = std::max<int64_t>(1, kPackedAtOnce / (tiles.tall * deep));
+  for (int64_t p = 0; p < k; p += deep) {
+    const int64_t depth = std::min(deep, k - p);
+    parallel_for((m + tiles.tall - 1) / tiles.tall, some, [&](int64_t s, int64_t e) {
+      const int64_t i = s * tiles.tall;
+      pack_left(ta, a + (ta ? p * lda + i : i * lda + p), lda, std::min(e * tiles.tall, m) - i, depth, tiles.tall,
+                packed + i * depth);
+    });
+    parallel_for((n + wide - 1) / wide, 2, [&](int64_t s, int64_t e) {
+      for (; s < e; ++s) {
+        const int64_t j = s * wide, columns = std::min(wide, n - j), lanes = lanes_of(columns, tiles.lane);
+        const T* from = b + (tb ? j * ldb + p : p * ldb + j);
+        typename RightSide<T>::Strip right{from, ldb};
+        if (!reads_in_place || columns != lanes * tiles.lane) {
+          right = {packing_room<T>().b, lanes * tiles.lane};
+          pack_right(tb, from, ldb, columns, depth, packing_room<T>().b);
+        }
+        by_strip(tiles, m, columns, depth, static_cast<const T*>(packed), static_cast<const T*>(nullptr), 0, right,
+                 c + j, ldc, add || p > 0);
+      }
+    });
+  }
+}
+
+template <class T>
+void whole(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+           int64_t ldc, bool add) {
+  (m <= kFewRows && m < n ? by_columns<T> : by_rows<T>)(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
+}
+
 template <class T>
 int64_t padded(int64_t n) {
   const int64_t lane = product_tiles<T>().lane;
@@ -216,15 +307,17 @@ int64_t padded(int64_t n) {
 
 template <class T>
 void pack_whole(bool tb, int64_t n, int64_t k, const T* b, int64_t ldb, T* to) {
-  for (int64_t p = 0; p < k; p += kProductBlock)
-    pack_right(tb, b + (tb ? p : p * ldb), ldb, n, std::min(kProductBlock, k - p), to + p * padded<T>(n));
+  const int64_t deep = product_block(k);
+  for (int64_t p = 0; p < k; p += deep)
+    pack_right(tb, b + (tb ? p : p * ldb), ldb, n, std::min(deep, k - p), to + p * padded<T>(n));
 }
 
 template <class T>
 void by_packed(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed, TiledColumns columns, T* c,
                int64_t ldc, bool add) {
-  for (int64_t p = 0; p < k; p += kProductBlock) {
-    const int64_t depth = std::min(kProductBlock, k - p);
+  const int64_t deep = product_block(k);
+  for (int64_t p = 0; p < k; p += deep) {
+    const int64_t depth = std::min(deep, k - p);
     const RightSide<T> right{packed + p * padded<T>(n) + columns.first * depth};
     block<T>(false, m, columns.count, depth, a + p, lda, right, c, ldc, add || p > 0, packing_room<T>().a);
   }
@@ -232,6 +325,14 @@ void by_packed(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T
 
 }  // namespace
 
+void tiled_product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                   int64_t ldb, float* c, int64_t ldc, bool add) {
+  whole(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
+}
+void tiled_product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
+                   int64_t ldb, double* c, int64_t ldc, bool add) {
+  whole(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
+}
 void tiled_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                 int64_t ldb, float* c, int64_t ldc, bool add) {
   tiled(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);

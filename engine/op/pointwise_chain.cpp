@@ -1,15 +1,8 @@
 #include "engine/op/pointwise_chain.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 
 namespace tenon {
-namespace {
-
-constexpr int64_t kChainTile = 1024;
-
-}  // namespace
 
 PointwiseChain::Operand PointwiseChain::number(float v) {
   sources_.push_back({.kind = Kind::number, .one = v});
@@ -19,7 +12,7 @@ PointwiseChain::Operand PointwiseChain::number(float v) {
 PointwiseChain::Operand PointwiseChain::repeated(const float* values, int64_t size) {
   if (size < 1) throw Error("numbers that repeat are at least one");
   Source s{.kind = Kind::repeated, .period = size};
-  for (int64_t i = 0; i < size + kChainTile; ++i) s.values.push_back(values[i % size]);
+  for (int64_t i = 0; i < size + kTileElements; ++i) s.values.push_back(values[i % size]);
   sources_.push_back(std::move(s));
   return static_cast<Operand>(sources_.size() - 1);
 }
@@ -40,37 +33,42 @@ PointwiseChain::Operand PointwiseChain::step(const OpDef& op, const std::vector<
 }
 
 void PointwiseChain::run(const float* x, float* y, const float* const* beside, int64_t at, int64_t n) const {
-  alignas(64) float tiles[kMostSteps][kChainTile];
-  for (int64_t i = 0; i < n; i += kChainTile) {
-    const int64_t count = std::min(kChainTile, n - i);
-    for (const Step& s : steps_) {
-      const bool last = &s == &steps_.back();
-      char* data[3] = {reinterpret_cast<char*>(last ? y + i : tiles[sources_[static_cast<size_t>(s.made)].slot])};
-      int64_t strides[3] = {sizeof(float), sizeof(float), sizeof(float)};
-      for (size_t k = 0; k < s.operands.size(); ++k) {
-        const Source& from = sources_[static_cast<size_t>(s.operands[k])];
-        const float* p = nullptr;
-        switch (from.kind) {
-          case Kind::value:
-            p = x + i;
-            break;
-          case Kind::number:
-            p = &from.one, strides[k + 1] = 0;
-            break;
-          case Kind::repeated:
-            p = from.values.data() + (at + i) % from.period;
-            break;
-          case Kind::beside:
-            p = beside[from.slot] + at + i;
-            break;
-          case Kind::made:
-            p = tiles[from.slot];
-        }
-        data[k + 1] = reinterpret_cast<char*>(const_cast<float*>(p));
+  const auto from = [](const float* p) { return reinterpret_cast<char*>(const_cast<float*>(p)); };
+  thread_local std::vector<TileStep> all;  // pieces are small: nothing is made anew for each
+  all.resize(steps_.size());
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    const Step& s = steps_[k];
+    TileStep& step = all[k];
+    step.loop = s.loop;
+    step.operands = 1 + static_cast<int>(s.operands.size());
+    if (k + 1 == steps_.size())
+      step.at[0] = {.base = from(y), .first = at};
+    else
+      step.at[0] = {.tile = sources_[static_cast<size_t>(s.made)].slot};
+    for (size_t o = 0; o < s.operands.size(); ++o) {
+      const Source& source = sources_[static_cast<size_t>(s.operands[o])];
+      TileOperand& to = step.at[o + 1];
+      switch (source.kind) {
+        case Kind::value:
+          to = {.base = from(x), .first = at};
+          break;
+        case Kind::number:
+          to = {.base = from(&source.one), .stride = 0};
+          break;
+        case Kind::repeated:
+          to = {.base = from(source.values.data()),
+                .count = source.period,
+                .held = static_cast<int64_t>(source.values.size())};
+          break;
+        case Kind::beside:
+          to = {.base = from(beside[source.slot])};
+          break;
+        case Kind::made:
+          to = {.tile = source.slot};
       }
-      s.loop(data, strides, count);
     }
   }
+  run_tiles(all.data(), steps_.size(), at, at + n);
 }
 
 }  // namespace tenon

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "engine/op/op.h"
+#include "engine/op/tile_loop.h"
 
 namespace tenon {
 
-/// Pointwise ops of f32, one behind the other, computed a tile at a time while it lies in the cache. Each element goes
-/// through the loops that the ops have, so a chain gives the bits that its ops give one by one.
+/// Pointwise ops of f32, one behind the other, put together by hand: Note [Tile by tile].
 class PointwiseChain {
  public:
   /// What a step reads and makes: the chain's own value (kValue), or what one of its functions returned.
@@ -24,7 +24,7 @@ class PointwiseChain {
   /// A step. `op` has a quick loop of one or two operands.
   Operand step(const OpDef& op, const std::vector<Operand>& operands);
 
-  static constexpr int kMostSteps = 12;
+  static constexpr int kMostSteps = kMostTiles;
   bool empty() const { return steps_.empty(); }
   int64_t arrays() const { return arrays_; }
   /// The result of the last step, from n elements of the value that begin at its at-th. `y` may be `x`; `beside` are
@@ -35,13 +35,13 @@ class PointwiseChain {
   enum class Kind : uint8_t { value, number, repeated, beside, made };
   struct Source {
     Kind kind = Kind::value;
-    int slot = -1;  ///< of made: where the tile lies; of beside: which array
+    int slot = -1;  ///< of made: which tile; of beside: which array
     float one = 0;
     int64_t period = 0;
     std::vector<float> values = {};  ///< of repeated: as many as a tile may want from any place of the period
   };
   struct Step {
-    void (*loop)(char* const* data, const int64_t* strides, int64_t n);
+    InnerLoop loop;
     std::vector<Operand> operands;
     Operand made;
   };

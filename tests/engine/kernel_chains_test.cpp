@@ -114,6 +114,52 @@ TEST(KernelChains, WhatKeepsAKernelFromTheOneBeforeIsSaid) {
   EXPECT_EQ(told([](const auto& x) { return std::vector<Tensor>{exp(sum(relu(x[0])))}; }), "relu -1, sum -1, exp -1");
 }
 
+TEST(KernelChains, NumbersThatRepeatAreReadInTheChain) {
+  const auto over = [](const Tensor& x, const Tensor& numbers) {
+    const Program program = [](const std::vector<Tensor>& given) {
+      return std::vector<Tensor>{relu(add(mul(given[0], given[1]), given[1]))};
+    };
+    Traced t(program, {x, numbers});
+    for (const int threads : {1, 3}) {
+      const int before = num_threads();
+      set_num_threads(threads);
+      expect_same_as_ops(program, {x, numbers}, t);
+      set_num_threads(before);
+    }
+    return t.told();
+  };
+  const std::string one = "mul 0, add 0, relu 0";
+  EXPECT_EQ(over(randn({700, 10}), randn({10})), one) << "a row";
+  EXPECT_EQ(over(randn({30, 5000}), randn({5000})), one) << "a row of more than a tile";
+  EXPECT_EQ(over(randn({700, 10}), randn({700, 1})), one) << "a column";
+  EXPECT_EQ(over(randn({20, 3000}), randn({20, 1})), one) << "a column along rows of more than a tile";
+  EXPECT_EQ(over(randn({8, 6, 13, 17}), randn({6, 1, 1})), one) << "channels";
+  EXPECT_EQ(over(permute(randn({8, 13, 17, 6}), {0, 3, 1, 2}), randn({6, 1, 1})), one) << "innermost channels";
+  EXPECT_EQ(over(randn({8, 6, 13, 17}), expand(randn({6, 13, 1}), {6, 13, 17})), one) << "an expanded view";
+  EXPECT_EQ(over(randn({9, 1, 40}), randn({9, 1, 1})), one) << "an axis of one";
+  EXPECT_EQ(over(randn({70, 30}), randn({1, 1})), one) << "one number";
+  EXPECT_EQ(over(randn({70, 30}), expand(randn({1, 1}), {70, 30})), one) << "one number, expanded";
+  EXPECT_EQ(over(randn({1, 1}), randn({1, 1})), one) << "a number by a number";
+  EXPECT_SAYS(over(randn({4, 5, 6}), randn({4, 1, 6})),
+              "add -1: an operand is laid out in another way than its result");
+  EXPECT_SAYS(over(randn({4, 5, 6}), transpose(randn({6, 5}), 0, 1)),
+              "add -1: an operand is laid out in another way than its result");
+}
+
+TEST(KernelChains, NumbersThatRepeatAreNotWhatTheChainHasJustWritten) {
+  // The first row of what is written, for every row.
+  const Program program = [](const std::vector<Tensor>& x) {
+    const Tensor y = add(x[0], x[1]);
+    return std::vector<Tensor>{relu(mul(y, narrow(y, 0, 0, 1))), mul(x[0], expand(narrow(y, 0, 2, 1), x[0].size()))};
+  };
+  for (const Shape& size : {Shape{3, 5}, Shape{40, 3000}}) {
+    const std::vector<Tensor> given = chain_inputs(size, 2);
+    Traced t(program, given);
+    SCOPED_TRACE(to_string(size) + " " + t.told());
+    expect_same_as_ops(program, given, t);
+  }
+}
+
 TEST(KernelChains, OneNumberForAllElementsOutlivesTheTiles) {
   // The number is an element of what the chain itself writes.
   const Program program = [](const std::vector<Tensor>& x) {
@@ -173,7 +219,7 @@ TEST(KernelChains, RandomProgramsHaveTheBitsOfTheirOps) {
       const auto draw = [&](size_t n) { return draws[at++] % n; };
       for (size_t i = 0; i < steps; ++i) {
         const Tensor a = made[draw(made.size())], b = made[draw(made.size())];
-        const size_t what = draw(9);
+        const size_t what = draw(11);
         Tensor y = what == 0   ? add(a, b)
                    : what == 1 ? mul(a, b)
                    : what == 2 ? sub(a, relu(b))
@@ -182,6 +228,8 @@ TEST(KernelChains, RandomProgramsHaveTheBitsOfTheirOps) {
                    : what == 5 ? sigmoid(neg(a))
                    : what == 6 ? mul(a, sum(b, {0, 1}, true))
                    : what == 7 ? twice_in_place(clone(a))
+                   : what == 8 ? mul(a, sum(b, {0}, true))
+                   : what == 9 ? sub(sum(b, {1}, true), a)
                                : add(a, narrow(reshape(b, {-1}), 0, static_cast<int64_t>(draw(5)), 1));
         if (draw(3) == 0) results.push_back(y);
         made.push_back(std::move(y));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/parallel.h"
 #include "core/vectors.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/loss.h"
@@ -80,9 +81,9 @@ std::vector<T> tiled_reference(bool ta, bool tb, Product p, const T* a, int64_t 
                                std::vector<T> c, int64_t ldc, bool add) {
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j)
-      for (int64_t p0 = 0; p0 < p.k; p0 += kProductBlock) {
+      for (int64_t p0 = 0; p0 < p.k; p0 += product_block(p.k)) {
         T sum = 0;
-        for (int64_t q = p0; q < std::min(p.k, p0 + kProductBlock); ++q)
+        for (int64_t q = p0; q < std::min(p.k, p0 + product_block(p.k)); ++q)
           sum = std::fma(ta ? a[q * lda + i] : a[i * lda + q], tb ? b[j * ldb + q] : b[q * ldb + j], sum);
         T& to = c[static_cast<size_t>(i * ldc + j)];
         to = add || p0 > 0 ? sum + to : sum;
@@ -104,6 +105,15 @@ void expect_tiled_bits(Product p) {
         auto got = before;
         tiled_gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, got.data(), ldc, add);
         EXPECT_EQ(got, want) << m << " x " << n << " x " << k << (ta ? " T" : " N") << (tb ? "T" : "N");
+        for (const int threads : {1, 3}) {
+          const int usual = num_threads();
+          set_num_threads(threads);
+          got = before;
+          tiled_product(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, got.data(), ldc, add);
+          set_num_threads(usual);
+          EXPECT_EQ(got, want) << m << " x " << n << " x " << k << (ta ? " T" : " N") << (tb ? "T" : "N") << " on "
+                               << threads << " threads";
+        }
         if (ta) continue;
         std::vector<T> packed(static_cast<size_t>(tiled_side<T>(n, k)));
         tiled_pack(tb, n, k, b.data(), ldb, packed.data());
@@ -121,8 +131,9 @@ class TiledGemm : public testing::TestWithParam<bool> {
 };
 /// Where the processor has wide vectors, both kinds give these bits.
 TEST_P(TiledGemm, EveryElementIsItsChainWhateverIsComputedBesideIt) {
-  for (const Product p : {Product{1, 1, 1}, Product{6, 16, 384}, Product{7, 17, 385}, Product{97, 33, 20},
-                          Product{5, 70, 800}, Product{13, 530, 9}, Product{41, 1100, 390}, Product{60, 48, 30}}) {
+  for (const Product p : {Product{1, 1, 1}, Product{6, 16, 384}, Product{7, 17, 513}, Product{97, 33, 20},
+                          Product{5, 70, 800}, Product{13, 530, 9}, Product{14, 1100, 590}, Product{60, 48, 30},
+                          Product{230, 70, 60}, Product{200, 210, 70}, Product{20, 40, 1030}}) {
     expect_tiled_bits<float>(p);
     expect_tiled_bits<double>(p);
   }
