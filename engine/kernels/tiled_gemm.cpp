@@ -11,12 +11,13 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t kRows = 96;             // of A packed at a time: with depth 384 they fit a second-level cache
-constexpr int64_t kColumns = 1024;        // of B
-constexpr int64_t kFewRows = 2 * kRows;   // of A that are packed for all threads
-constexpr int64_t kPackedAtOnce = 32768;  // elements that a thread packs before it looks for more
-constexpr int64_t kShares = 16;           // pieces of a whole product that there are at least, where it has the rows
-constexpr int64_t kCached = 64 * 1024;    // bytes
+constexpr int64_t kRows = 96;                  // of A packed at a time: with depth 384 they fit a second-level cache
+constexpr int64_t kColumns = 1024;             // of B
+constexpr int64_t kFewRows = 2 * kRows;        // of A that are packed for all threads
+constexpr int64_t kPackedAtOnce = 32768;       // elements that a thread packs before it looks for more
+constexpr int64_t kWorthAThread = 512 * 1024;  // multiply-adds
+constexpr int64_t kShares = 16;         // pieces of a whole product that there are at least, where it has the rows
+constexpr int64_t kCached = 64 * 1024;  // bytes
 
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.
@@ -244,7 +245,8 @@ void by_rows(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int6
   const int64_t wide = 2 * product_tiles<T>().lane, tall = product_tiles<T>().tall;
   T* const packed = packing_room<T>().b;
   const int64_t some = std::max<int64_t>(1, kPackedAtOnce / (wide * deep));
-  const int64_t rows = std::clamp<int64_t>((m / kShares + tall - 1) / tall * tall, tall, kRows);
+  const int64_t worth = kWorthAThread / (std::min(n, kColumns) * deep), least = std::max(worth, m / kShares);
+  const int64_t rows = std::clamp<int64_t>((least + tall - 1) / tall * tall, tall, kRows);
   for (int64_t j = 0; j < n; j += kColumns)
     for (int64_t p = 0; p < k; p += deep) {
       const int64_t width = std::min(kColumns, n - j), depth = std::min(deep, k - p);
@@ -277,19 +279,20 @@ void by_columns(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, i
       pack_left(ta, a + (ta ? p * lda + i : i * lda + p), lda, std::min(e * tiles.tall, m) - i, depth, tiles.tall,
                 packed + i * depth);
     });
-    parallel_for((n + wide - 1) / wide, 2, [&](int64_t s, int64_t e) {
-      for (; s < e; ++s) {
-        const int64_t j = s * wide, columns = std::min(wide, n - j), lanes = lanes_of(columns, tiles.lane);
-        const T* from = b + (tb ? j * ldb + p : p * ldb + j);
-        typename RightSide<T>::Strip right{from, ldb};
-        if (!reads_in_place || columns != lanes * tiles.lane) {
-          right = {packing_room<T>().b, lanes * tiles.lane};
-          pack_right(tb, from, ldb, columns, depth, packing_room<T>().b);
-        }
-        by_strip(tiles, m, columns, depth, static_cast<const T*>(packed), static_cast<const T*>(nullptr), 0, right,
-                 c + j, ldc, add || p > 0);
-      }
-    });
+    parallel_for((n + wide - 1) / wide, std::max<int64_t>(2, kWorthAThread / (m * wide * deep)),
+                 [&](int64_t s, int64_t e) {
+                   for (; s < e; ++s) {
+                     const int64_t j = s * wide, columns = std::min(wide, n - j), lanes = lanes_of(columns, tiles.lane);
+                     const T* from = b + (tb ? j * ldb + p : p * ldb + j);
+                     typename RightSide<T>::Strip right{from, ldb};
+                     if (!reads_in_place || columns != lanes * tiles.lane) {
+                       right = {packing_room<T>().b, lanes * tiles.lane};
+                       pack_right(tb, from, ldb, columns, depth, packing_room<T>().b);
+                     }
+                     by_strip(tiles, m, columns, depth, static_cast<const T*>(packed), static_cast<const T*>(nullptr),
+                              0, right, c + j, ldc, add || p > 0);
+                   }
+                 });
   }
 }
 

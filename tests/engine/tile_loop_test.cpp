@@ -19,7 +19,7 @@ void three_times_less(char* const* data, const int64_t* strides, int64_t n) {
   }
 }
 
-char* bytes(std::vector<float>& v) { return reinterpret_cast<char*>(v.data()); }
+char* first_of(std::vector<float>& v) { return reinterpret_cast<char*>(v.data()); }
 
 TEST(TileLoop, WhatRepeatsIsTheSameFromEveryPlace) {
   constexpr int64_t kElements = 5000;
@@ -33,12 +33,14 @@ TEST(TileLoop, WhatRepeatsIsTheSameFromEveryPlace) {
         for (const int64_t begin : {0, 1, 999, 4100}) {
           SCOPED_TRACE(fmt::format("{} numbers, {} elements each, from {}", count, each, begin));
           std::vector<float> y(kElements, -1);
-          const TileStep step{
-              three_times_less,
-              3,
-              {{.base = bytes(y) + begin * 4, .first = begin},
-               {.base = bytes(x)},
-               {.base = bytes(numbers), .count = count, .each = each, .held = static_cast<int64_t>(numbers.size())}}};
+          const TileStep step{three_times_less,
+                              3,
+                              {{.base = first_of(y) + begin * 4, .first = begin},
+                               {.base = first_of(x)},
+                               {.base = first_of(numbers),
+                                .count = count,
+                                .each = each,
+                                .held = static_cast<int64_t>(numbers.size())}}};
           run_tiles(&step, 1, begin, kElements);
           for (int64_t i = 0; i < kElements; ++i) {
             const float expected = i < begin ? -1.0f : 3 * static_cast<float>(i) - static_cast<float>(i / each % count);
@@ -51,9 +53,10 @@ TEST(TileLoop, WhatRepeatsIsTheSameFromEveryPlace) {
 
 TEST(TileLoop, WhatOneStepWritesTheNextReads) {
   std::vector<float> x(3000, 2), y(3000), one{5};
-  const TileStep steps[] = {{three_times_less, 3, {{.tile = 0}, {.base = bytes(x)}, {.base = bytes(one), .stride = 0}}},
-                            {three_times_less, 3, {{.tile = kMostTiles - 1}, {.tile = 0}, {.base = bytes(x)}}},
-                            {three_times_less, 3, {{.base = bytes(y)}, {.tile = kMostTiles - 1}, {.tile = 0}}}};
+  const TileStep steps[] = {
+      {three_times_less, 3, {{.tile = 0}, {.base = first_of(x)}, {.base = first_of(one), .stride = 0}}},
+      {three_times_less, 3, {{.tile = kMostTiles - 1}, {.tile = 0}, {.base = first_of(x)}}},
+      {three_times_less, 3, {{.base = first_of(y)}, {.tile = kMostTiles - 1}, {.tile = 0}}}};
   run_tiles(steps, 3, 10, 2500);
   for (size_t i = 0; i < y.size(); ++i)
     ASSERT_EQ(y[i], i < 10 || i >= 2500 ? 0 : 2) << i;  // 3 * (3 * (3 * 2 - 5) - 2) - (3 * 2 - 5)
