@@ -13,9 +13,6 @@
 namespace tenon::kernels {
 namespace {
 
-/// Rows of the batch a piece.
-int64_t rnn_grain(int64_t n) { return std::clamp<int64_t>((n + 1) / 2, 4, 32); }
-
 bool live(const RnnShape& s, int64_t row, int64_t t) { return !s.lengths || t < s.lengths[row]; }
 int64_t time_of(const RnnShape& s, int64_t step) { return s.reverse ? s.steps - 1 - step : step; }
 
@@ -158,14 +155,22 @@ class StepWeights {
     if (room_) return tiled_gemm_packed(m, n_, k_, a, k_, room_, {0, n_}, c, n_, add);
     gemm(false, transposed_, m, n_, k_, a, k_, w_, transposed_ ? k_ : n_, c, n_, add ? T(1) : T(0));
   }
+  static bool serves(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
 
  private:
-  static bool serves(const RnnShape& s) { return s.steps > 2 && s.n >= 8; }
   bool transposed_;
   int64_t n_, k_;
   const T* w_;
   T* room_;
 };
+
+/// Rows of the batch a piece. Each piece reads all weights at every step, so of packed ones, by which a row has the
+/// same bits in any piece, there are no more pieces than threads; others are cut by a rule of their number.
+template <class T>
+int64_t rnn_grain(const RnnShape& s) {
+  const int64_t pieces = StepWeights<T>::serves(s) ? num_threads() : 2;
+  return std::clamp<int64_t>((s.n + pieces - 1) / pieces, 4, 32);
+}
 
 /// Of every row of the batch.
 template <class T>
@@ -252,7 +257,7 @@ void rnn_forward(const RnnShape& s, const T* gx, const T* h0, const T* c0, const
     return;
   }
   const StepWeights<T> weights(s, true, width, h, wh, room.weights);
-  parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n, rnn_grain<T>(s), [&](int64_t begin, int64_t end) {
     const int64_t rows = end - begin;
     T* gates = room.gates + begin * width;
     for (int64_t step = 0; step < s.steps; ++step) {
@@ -279,7 +284,7 @@ void rnn_backward(const RnnShape& s, const T* h0, const T* c0, const T* wh, cons
     return start ? first + row * h : all + (prior * s.n + row) * h;
   };
   const StepWeights<T> weights(s, false, h, width, wh, room.weights);
-  parallel_for(s.n, rnn_grain(s.n), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n, rnn_grain<T>(s), [&](int64_t begin, int64_t end) {
     int64_t rows = end - begin;
     T *gh = room.gh + begin * h, *gcell = room.gcell + begin * h;
     std::fill_n(gh, rows * h, T(0));

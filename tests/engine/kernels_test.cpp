@@ -339,5 +339,30 @@ TEST(Rnn, UnitsHaveTheBitsOfTheirFormulas) {
     }
 }
 
+TEST(Rnn, ThreadsDoNotMatter) {
+  for (const Cell cell : {Cell::lstm, Cell::gru})
+    for (const int64_t n : {int64_t{5}, int64_t{9}, int64_t{70}})
+      for (const int64_t steps : {int64_t{2}, int64_t{4}}) {
+        SCOPED_TRACE(testing::Message() << "cell " << static_cast<int>(cell) << ", " << n << " rows");
+        constexpr int64_t h = 40;
+        const int64_t width = gates_of(cell) * h, total = steps * n;
+        const RnnShape s{cell, false, steps, n, h, nullptr};
+        const auto gx = uniform_values(total * width, 1), start = uniform_values(n * h, 2),
+                   wh = uniform_values(width * h, 3), gy = uniform_values(total * h, 4);
+        expect_thread_invariant([&] {
+          const auto floats = [](int64_t count) { return std::vector<float>(static_cast<size_t>(count)); };
+          auto y = floats(total * h), c = floats(total * h), kept = floats(total * kept_of(cell) * h),
+               ggx = floats(total * width), gh0 = floats(n * h), gc0 = floats(n * h), gwh = floats(width * h);
+          std::vector<char> room(rnn_forward_workspace<float>(s)), back(rnn_backward_workspace<float>(s));
+          rnn_forward<float>(s, gx.data(), start.data(), start.data(), wh.data(), nullptr, y.data(), c.data(),
+                             kept.data(), room.data());
+          rnn_backward<float>(s, start.data(), start.data(), wh.data(), y.data(), c.data(), kept.data(), gy.data(),
+                              nullptr, ggx.data(), gh0.data(), gc0.data(), gwh.data(), nullptr, back.data());
+          for (const auto* more : {&ggx, &gh0, &gc0, &gwh}) y.insert(y.end(), more->begin(), more->end());
+          return y;
+        });
+      }
+}
+
 }  // namespace
 }  // namespace tenon::kernels
