@@ -240,9 +240,12 @@ void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, in
   });
 }
 
-/// Whether both sides are packed for all threads: what has few rows, columns or products of each element is faster in
-/// pieces.
-bool packs_once(int64_t m, int64_t n, int64_t k) { return m >= 12 && n >= 32 && k >= 48 && k <= 16 * std::min(m, n); }
+/// Whether both sides are packed for all threads. What has few rows, columns or products of each element is faster in
+/// pieces, but for two transposed sides, which oneDNN reads far apart.
+bool packs_once(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
+  const int64_t least = ta && tb ? 32 : 192;
+  return std::min({m, n, k}) >= least && k <= 16 * std::min(m, n);
+}
 
 }  // namespace
 
@@ -254,7 +257,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
     return;
   }
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
-  if (packs_once(m, n, k) && (has_wide_vectors() || !tb))
+  if (packs_once(ta, tb, m, n, k) && (has_wide_vectors() || !tb))
     return tiled_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
@@ -275,7 +278,7 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
     return;
   }
   if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
-  if (packs_once(m, n, k)) return tiled_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
+  if (packs_once(ta, tb, m, n, k)) return tiled_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
               if (pm < kPackedRows) return small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, onto(pc, ldc, beta));

@@ -11,9 +11,8 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t kRows = 96;                  // of A packed at a time: with depth 384 they fit a second-level cache
+constexpr int64_t kRows = 96;                  // of A packed at a time: with depth 512 they fit a second-level cache
 constexpr int64_t kColumns = 1024;             // of B
-constexpr int64_t kFewRows = 2 * kRows;        // of A that are packed for all threads
 constexpr int64_t kPackedAtOnce = 32768;       // elements that a thread packs before it looks for more
 constexpr int64_t kWorthAThread = 512 * 1024;  // multiply-adds
 constexpr int64_t kShares = 16;         // pieces of a whole product that there are at least, where it has the rows
@@ -34,7 +33,7 @@ class PackingRoom {
   }
 
  public:
-  T* const a = room(kFewRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
+  T* const a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
   T* const b = room(kColumns * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_b_);
 };
 
@@ -239,8 +238,8 @@ void tiled(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
 /// A whole product on all threads. A block of B is packed by all of them for all of them, into the room of the thread
 /// that calls; then each packs and multiplies some rows of A.
 template <class T>
-void by_rows(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-             int64_t ldc, bool add) {
+void whole(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+           int64_t ldc, bool add) {
   const int64_t deep = product_block(k);
   const int64_t wide = 2 * product_tiles<T>().lane, tall = product_tiles<T>().tall;
   T* const packed = packing_room<T>().b;
@@ -260,46 +259,6 @@ void by_rows(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int6
               ldc, add || p > 0, packing_room<T>().a);
       });
     }
-}
-
-/// The same of few rows: A is packed for all, and each thread packs a strip of B when it multiplies by it.
-template <class T>
-void by_columns(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
-                T* c, int64_t ldc, bool add) {
-  const int64_t deep = product_block(k);
-  const ProductTiles<T>& tiles = product_tiles<T>();
-  const int64_t wide = 2 * tiles.lane;
-  T* const packed = packing_room<T>().a;
-  const bool reads_in_place = !tb && m <= tiles.few;
-  const int64_t some = std::max<int64_t>(1, kPackedAtOnce / (tiles.tall * deep));
-  for (int64_t p = 0; p < k; p += deep) {
-    const int64_t depth = std::min(deep, k - p);
-    parallel_for((m + tiles.tall - 1) / tiles.tall, some, [&](int64_t s, int64_t e) {
-      const int64_t i = s * tiles.tall;
-      pack_left(ta, a + (ta ? p * lda + i : i * lda + p), lda, std::min(e * tiles.tall, m) - i, depth, tiles.tall,
-                packed + i * depth);
-    });
-    parallel_for((n + wide - 1) / wide, std::max<int64_t>(2, kWorthAThread / (m * wide * deep)),
-                 [&](int64_t s, int64_t e) {
-                   for (; s < e; ++s) {
-                     const int64_t j = s * wide, columns = std::min(wide, n - j), lanes = lanes_of(columns, tiles.lane);
-                     const T* from = b + (tb ? j * ldb + p : p * ldb + j);
-                     typename RightSide<T>::Strip right{from, ldb};
-                     if (!reads_in_place || columns != lanes * tiles.lane) {
-                       right = {packing_room<T>().b, lanes * tiles.lane};
-                       pack_right(tb, from, ldb, columns, depth, packing_room<T>().b);
-                     }
-                     by_strip(tiles, m, columns, depth, static_cast<const T*>(packed), static_cast<const T*>(nullptr),
-                              0, right, c + j, ldc, add || p > 0);
-                   }
-                 });
-  }
-}
-
-template <class T>
-void whole(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-           int64_t ldc, bool add) {
-  (m <= kFewRows && m < n ? by_columns<T> : by_rows<T>)(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
 }
 
 template <class T>
