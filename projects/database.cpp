@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -193,6 +194,16 @@ void Database::fold() {
   sqlite3_busy_timeout(handle_, kBusyMs);
 }
 
+/// SQLite keeps the reason of the last file that it tried, which may be one beside this.
+static std::string why_not_opened(const std::string& path, int system, const std::string& said) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const char* in = folder.empty() ? "." : folder.c_str();
+  const bool there = ::access(path.c_str(), F_OK) == 0;
+  if (::access(in, F_OK) == 0 && ((there && ::access(path.c_str(), R_OK) != 0) || (!there && ::access(in, W_OK) != 0)))
+    system = errno;
+  return system ? std::strerror(system) : said;
+}
+
 void Database::fail(int code) {
   int system = handle_ ? sqlite3_system_errno(handle_) : 0;
   const std::string said = handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
@@ -222,7 +233,7 @@ void Database::fail(int code) {
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      throw Error(fmt::format("{} cannot be opened: {}", path_, system ? std::strerror(system) : said.c_str()),
+      throw Error(fmt::format("{} cannot be opened: {}", path_, why_not_opened(path_, system, said)),
                   "Check that the folder exists and who may write there.");
     case SQLITE_IOERR:
       throw Error(fmt::format("{}: reading or writing failed ({}{})", path_, said,

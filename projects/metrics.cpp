@@ -122,11 +122,16 @@ void Project::Impl::put_missing_sums() {
 void Project::append_metrics(int64_t run, const std::vector<MetricRow>& rows) {
   if (rows.empty()) return;
   int64_t last = 0;
-  for (const MetricRow& row : rows) last = std::max(last, row.point.step);
+  double trained = 0;
+  for (const MetricRow& row : rows) {
+    last = std::max(last, row.point.step);
+    trained = std::max(trained, row.point.wall);
+  }
   Transaction t(impl_->write());
   impl_->put_metrics(run, rows);
   // A step that has a metric is done: curves and the way back in time reach equally far, also after a kill.
   impl_->writer->run("UPDATE runs SET steps = max(steps, ?) WHERE id = ?", last, run);
+  if (trained > 0) impl_->writer->run("UPDATE runs SET seconds = ? WHERE id = ?", trained, run);
   t.commit();
 }
 

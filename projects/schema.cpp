@@ -182,6 +182,9 @@ void create_schema(Database& db) {
 
 int check_schema(Database& db) {
   const int64_t application = pragma(db, "PRAGMA application_id");
+  struct stat empty {};
+  if (application == 0 && ::stat(db.path().c_str(), &empty) == 0 && empty.st_size == 0)
+    throw Error(fmt::format("{} is not a Tenon project: it is an empty file", db.path()));
   if (application != kApplicationId)
     throw Error(fmt::format("{} is not a Tenon project: it is an SQLite database of another program", db.path()));
   const int version = static_cast<int>(pragma(db, "PRAGMA user_version"));

@@ -89,15 +89,20 @@ static std::unique_ptr<TrainingSession> begun_branch(Project& project, const Run
   return session;
 }
 
+/// `last` is the last step that there is, or that may come next.
+static void check_step(const RunInfo& info, int64_t step, int64_t last) {
+  if (step > last)
+    throw Error::usage(
+        fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
+        "Go on with it first: Resume in the window, or tenon train --resume " + info.name);
+}
+
 std::unique_ptr<TrainingSession> replay_to(Project& project, int64_t run, int64_t step, const Progress& progress) {
   const RunInfo info = project.run(run);
   if (info.branch && step >= 0 && step < info.branch.step) return replay_to(project, info.branch.run, step, progress);
   if (step < 0)
     throw Error::usage(fmt::format("step {} makes no sense: steps count from 0, the state before the first one", step));
-  if (step > info.steps)
-    throw Error::usage(
-        fmt::format("run {} has done {} steps; there is no step {} to go to", info.name, info.steps, step),
-        "Go on with it first: Resume in the window, or tenon train --resume " + info.name);
+  check_step(info, step, info.steps);
   Replayer replayer(info);
   if (info.branch && project.checkpoints(run).empty())  // it was killed before its first one
     replayer.take(begun_branch(project, info, progress));
@@ -147,9 +152,11 @@ void record_values(Project& project, int64_t run, int64_t from, int64_t to,
 std::shared_ptr<const tracing::StepRecord> record_step(Project& project, int64_t run, int64_t step,
                                                        const Progress& progress) {
   if (step < 1) throw Error::usage(fmt::format("there is no step {} to record: the first step is 1", step));
+  const RunInfo info = project.run(run);
+  check_step(info, step, info.steps + 1);
   const auto session = replay_to(project, run, step - 1, progress);
   if (session->finished()) throw Error::usage(fmt::format("the run ends at step {}", session->steps_done()));
-  return tracing::record_step(*session, project.run(run).name);
+  return tracing::record_step(*session, info.name);
 }
 
 namespace {

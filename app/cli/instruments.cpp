@@ -49,7 +49,8 @@ Source session_for(const Args& args, int64_t steps) {
       args.has("--step") ? pick_step(run, args.text("--step")) : std::max<int64_t>(1, run.steps - steps + 1);
   if (first < 1) throw Error::usage("steps count from 1");
   Bar bar("replaying");
-  Source s{projects::replay_to(*project, run.id, first - 1, bar.progress()), run.name};
+  const bool beyond = first > run.steps + 1;  // the error names the step that was asked for
+  Source s{projects::replay_to(*project, run.id, beyond ? first : first - 1, bar.progress()), run.name};
   return s;
 }
 

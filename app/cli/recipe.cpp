@@ -98,6 +98,8 @@ const bool registered_recipe = register_command(
      1,
      {{"--set", "KEY=VALUE", "a key of the recipe, kept in the project; may be repeated"},
       {"--reset", "KEY", "back to its default; may be repeated"},
+      {"--as", "RUN", "the recipe that this run ended with; --reset and --set hold beside it"},
+      {"--as-template", "NAME", "how the template of that name trains, on the data of this project"},
       {"--callbacks", "", "what accompanies the run (early stopping, averages, ...), and what else may"},
       {"--all", "", "every key that has a meaning, not only those that were set"},
       {"--json", "", "JSON lines on standard output"}},

@@ -189,7 +189,8 @@ int train(const Args& args) {
       print_json(begun);
     } else
       print(fmt::format("run {}: {} steps{}\n", s.name, count_text(s.total_steps),
-                        !s.step ? ""
+                        !s.step
+                            ? args.has("--resume") ? ", again from the beginning: no later state is in the file" : ""
                         : !options.from.empty()
                             ? fmt::format(", a branch of {} after step {}{}{}", branch.name, count_text(s.step),
                                           surgery.empty() ? "" : ", with another model: ", surgery)

@@ -7,10 +7,10 @@ namespace tenon::kernels {
 // Both sides are packed into the order in which they are read, once for all threads: a library that is called for each
 // piece of a product packs its share of both every time. oneDNN 2.6 reads a right side that is not transposed where it
 // lies; where the processor has no AVX-512, and rows lie a power of two apart or begin on a page as the pool's do, half
-// of its time goes into cache lines that displace each other. Against it, alternating, on two cores with AVX-512: 1.0 to
-// 1.4 as fast for A B and A B^T with sides of 192 to 4096, 1.1 to 1.7 for A^T B, 1.3 to 2 for A^T B^T; but 0.7 to 1 with
-// a side of 128 or less, whose pieces stay in a thread's cache. With AVX2 alone 1.0 to 1.2, but 0.9 for A B^T, which is
-// left to oneDNN there.
+// of its time goes into cache lines that displace each other. Against it, alternating, on two cores with AVX-512: 1.0
+// to 1.4 as fast for A B and A B^T with sides of 192 to 4096, 1.1 to 1.7 for A^T B, 1.3 to 2 for A^T B^T; but 0.7 to 1
+// with a side of 128 or less, whose pieces stay in a thread's cache. With AVX2 alone 1.0 to 1.2, but 0.9 for A B^T,
+// which is left to oneDNN there.
 
 /// Products of a block of k are one chain of fused multiply-adds, from zero; the blocks' sums are added to C in order.
 /// So an element's bits do not depend on the rows and columns computed beside it. A sum of k has as few blocks as it

@@ -48,6 +48,8 @@ TEST_F(BadInput, words) {
 
 TEST_F(BadInput, recipe) {
   expect_says(tenon({"train", project, "--set", "optimizer.lrr=1"}), 2, {"optimizer.lrr", "optimizer.lr"});
+  expect_says(tenon({"recipe", project, "--as", "nobody"}), 2, {"nobody"});
+  expect_says(tenon({"recipe", project, "--as-template", "spiral"}), 2, {"spiral"});
   expect_says(tenon({"train", project, "--set", "optimizer.lr=fast"}), 2, {"optimizer.lr", "fast"});
   expect_says(tenon({"train", project, "--set", "optimizer.lr"}), 2, {"KEY=VALUE"});
   expect_says(tenon({"train", project, "--set", "data.batch_size=0"}), 2, {"data.batch_size", "0"});

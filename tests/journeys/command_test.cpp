@@ -92,6 +92,10 @@ TEST_F(Commands, the_recipe_of_the_next_run) {
   EXPECT_EQ(value("epochs", "value"), 7);
   EXPECT_EQ(tenon({"recipe", project, "--reset", "epochs"}).status, 0);
   EXPECT_EQ(value("epochs", "value"), value("epochs", "default"));
+  EXPECT_EQ(tenon({"recipe", project, "--set", "epochs=9"}).status, 0);
+  EXPECT_EQ(tenon({"recipe", project, "--as", "r"}).status, 0);
+  EXPECT_EQ(value("optimizer.lr", "value"), before) << "as the run was told";
+  EXPECT_EQ(tenon({"recipe", project, "--as-template", "spirals", "--set", "optimizer.lr=0.125"}).status, 0);
   EXPECT_EQ(tenon({"recipe", project, "--set", "optimizer.lr"}).status, 2);
   EXPECT_EQ(tenon({"recipe", project, "--set", "optimizer.lrr=1"}).status, 2);
   EXPECT_EQ(value("optimizer.lr", "value"), 0.125) << "wrong words change nothing";

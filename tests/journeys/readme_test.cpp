@@ -87,6 +87,36 @@ TEST(Readme, every_command_is_a_job_of_the_table) {
   }
 }
 
+TEST(Readme, the_options_of_a_job_are_those_of_its_command) {
+  const std::vector<std::string> names = command_names();
+  std::map<std::string, std::string> helps;
+  size_t options = 0;
+  for (const auto& row : jobs_table()) {
+    std::istringstream spans(row[2]);
+    bool code = false;
+    for (std::string span; std::getline(spans, span, '`'); code = !code) {
+      if (!code || !span.starts_with("tenon ")) continue;
+      std::string command;
+      for (const std::string& name : names)
+        if ((span + " ").starts_with("tenon " + name + " ") && name.size() > command.size()) command = name;
+      if (command.empty()) continue;
+      std::string& help = helps[command];
+      if (help.empty()) help = tenon({"help", command.substr(0, command.find(' '))}).out;
+      if (const size_t gap = command.find(' '); gap != command.npos)
+        help = tenon({"help", command.substr(0, gap), command.substr(gap + 1)}).out;
+      std::istringstream words(span);
+      for (std::string word; words >> word;) {
+        if (!word.starts_with("--")) continue;
+        const std::string option = word.substr(0, word.find_first_of("=,;|)]", 2));
+        ++options;
+        EXPECT_NE((help + " ").find("  " + option + " "), std::string::npos)
+            << option << " of `" << span << "` is no option of tenon " << command;
+      }
+    }
+  }
+  EXPECT_GT(options, 80u);
+}
+
 TEST(Readme, no_line_is_said_twice) {
   std::ifstream in(TENON_SOURCE_DIR "/README.md");
   std::map<std::string, int> seen;

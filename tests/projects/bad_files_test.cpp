@@ -77,7 +77,7 @@ TEST(BadFile, some_other_file) {
   testing_files::write(dir / "a.tenon", std::string(5000, 'x'));
   EXPECT_SAYS(message_of([&] { Project::open(dir / "a.tenon"); }), "is not a Tenon project");
   testing_files::write(dir / "b.tenon", "");
-  EXPECT_SAYS(message_of([&] { Project::open(dir / "b.tenon"); }), "is not a Tenon project");
+  EXPECT_SAYS(message_of([&] { Project::open(dir / "b.tenon"); }), "is not a Tenon project: it is an empty file");
   EXPECT_EQ(testing_files::read(dir / "b.tenon"), "");
   sql(dir / "c.tenon", "CREATE TABLE t (x)");
   EXPECT_SAYS(message_of([&] { Project::open(dir / "c.tenon"); }), "database of another program");

@@ -106,6 +106,17 @@ TEST(MetricSums, of_a_file_of_before_there_were_any) {
   EXPECT_EQ(p->metric_sums(run).front().low, -7);
 }
 
+TEST(Metrics, what_a_run_took_reaches_as_far_as_its_points) {
+  TempDir dir;
+  auto p = Project::create(dir / "p.tenon", small_model(), small_recipe());
+  const RunInfo run = p->new_run("", p->model(), p->recipe(), 10);
+  p->append_metrics(run.id, {{"loss", {1, 0.25, 3}}, {"loss", {2, 0.5, 2}}});
+  EXPECT_EQ(p->run(run.id).steps, 2);
+  EXPECT_EQ(p->run(run.id).seconds, 0.5) << "a run that is killed now took so long";
+  p->append_metrics(run.id, {{"loss", {2, 0, 2}}});
+  EXPECT_EQ(p->run(run.id).seconds, 0.5) << "points that know no time";
+}
+
 TEST(MetricSums, are_kept_once_they_were_worked_out) {
   TempDir dir;
   testing_files::make_version_1(dir / "old.tenon");

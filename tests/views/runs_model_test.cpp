@@ -149,7 +149,8 @@ TEST(Runs, TheTableHasWhatDiffersAndWhatCameOfIt) {
   const Table t = m.table();
   std::string titles;
   for (const auto& c : t.columns) titles += c.title + "|";
-  EXPECT_EQ(titles, "Run|Status|best test_accuracy|Steps|Time|lr|name|last loss|best loss|last test_accuracy|Begun|");
+  EXPECT_EQ(titles,
+            "Run|Status|best test_accuracy|Steps|Time|lr|name|last loss|best loss|last test_accuracy|Begun (UTC)|");
   ASSERT_EQ(t.rows.size(), 3u);
   EXPECT_TRUE(t.rows[0].selection.same(Selection::run(3)));
   EXPECT_TRUE(*t.rows[0].picked);

@@ -104,13 +104,14 @@ Finding finding_of(const WhatIf& w) {
   Finding f;
   f.sentence = sentence_of(w);
   const int64_t first = w.recorded_peak();
-  f.facts = {{"limit_bytes", "the device can give", Unit::bytes, w.limit},
-             {"recorded_peak_bytes", "peak as recorded", Unit::bytes, first},
-             {"events", "events replayed", Unit::count, static_cast<int64_t>(w.events)},
-             {"repeats", "the model repeats the recorded calls", Unit::text,
-              std::string(w.repeats       ? "yes"
-                          : w.other_limit ? "not asked: another limit"
-                                          : fmt::format("the first {} of {}", w.repeated, w.calls))}};
+  if (w.limit > 0) f.facts.push_back({"limit_bytes", "the device can give", Unit::bytes, w.limit});
+  f.facts.push_back({"recorded_peak_bytes", "peak as recorded", Unit::bytes, first});
+  f.facts.push_back({"events", "events replayed", Unit::count, static_cast<int64_t>(w.events)});
+  f.facts.push_back({"repeats", "the model repeats the recorded calls", Unit::text,
+                     std::string(w.calls == 0    ? "there are none to the driver in the recording"
+                                 : w.repeats     ? "yes"
+                                 : w.other_limit ? "not asked: another limit"
+                                                 : fmt::format("the first {} of {}", w.repeated, w.calls))});
   if (w.before)
     f.facts.push_back(
         {"before_bytes", "from before the recording, allocated anew under other settings", Unit::bytes, w.before});

@@ -81,7 +81,7 @@ void MemoryModel::draw_legend(Scene& scene, Box row) {
     x += tw + 78;
   };
   for (auto c = stack_order().rbegin(); c != stack_order().rend(); ++c)
-    if (peak_.by[static_cast<int>(*c)] > 0 || now.by[static_cast<int>(*c)] > 0)
+    if (most_.by[static_cast<int>(*c)] > 0)
       item(word(*c), format_bytes(now.by[static_cast<int>(*c)]), ink_of(*c), hatched(*c));
 }
 

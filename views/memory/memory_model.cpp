@@ -54,7 +54,7 @@ void MemoryModel::set_step(const Links& links) {
   links_ = links;
   states_.clear();
   blocks_.clear();
-  peak_ = {};
+  peak_ = most_ = {};
   peak_time_ = cursor_ = 0;
   if (links_) {
     const auto& r = *links_.record();
@@ -76,6 +76,7 @@ void MemoryModel::set_step(const Links& links) {
       }
       live.total += static_cast<double>(a.bytes);
       live.by[category] += static_cast<double>(a.bytes);
+      most_.by[category] = std::max(most_.by[category], live.by[category]);
       if (!states_.empty() && states_.back().time == a.time_ns)
         states_.back().live = live;
       else

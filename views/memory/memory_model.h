@@ -96,7 +96,7 @@ class MemoryModel : public StepModel {
   Axis axis_;
   std::vector<State> states_;  // after each change, by time
   std::vector<Block> blocks_;  // by start
-  Live peak_;
+  Live peak_, most_;           ///< `most_`: of each category by itself
   double peak_time_ = 0, cursor_ = 0;
   Selection selection_;
   std::vector<int64_t> chosen_;  // block ids

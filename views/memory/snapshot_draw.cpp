@@ -129,6 +129,11 @@ void SnapshotPlot::draw_map(Scene& scene, Box row) const {
     scene.text(strip, tr("Nothing is reserved"), Ink::secondary, Face::small, Align::center);
     return;
   }
+  if (total < static_cast<double>(bytes())) {
+    scene.text(strip, tr("The recording does not say which segments there were at this moment"), Ink::secondary,
+               Face::small, Align::center);
+    return;
+  }
   int64_t largest = 0;
   uint64_t largest_at = 0;
   for (const auto& b : map_->blocks)

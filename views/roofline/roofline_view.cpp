@@ -85,7 +85,11 @@ std::vector<Command> RooflineView::commands() {
                [this] {
                  bench_.ask("view.roofline");
                  if (!bench_.links()) bench_.ask("run.replay");
-                 if (!model_.ceilings() && can_measure()) measure();
+                 // What was measured before is looked up first.
+                 if (looking_up_ || threads_ == 0)
+                   measure_if_none_ = true;
+                 else if (!model_.ceilings() && can_measure())
+                   measure();
                },
            .enabled = [this] { return bench_.links() || (bench_.shown_run() && bench_.shown_steps() > 0); }}};
 }
@@ -137,6 +141,7 @@ void RooflineView::look_up() {
       [this](const std::optional<kernels::Ceilings>& kept) {
         looking_up_ = false;
         if (!measuring_) model_.set_ceilings(kept);
+        if (std::exchange(measure_if_none_, false) && !kept && can_measure()) measure();
         refresh();
       },
       [this](const QString& message, const QString&) {

@@ -33,7 +33,7 @@ class RooflineView : public View {
   QLabel* headline_;
   QToolButton* again_;
   int threads_ = 0;  ///< that the ceilings, known or not, were looked up for; 0: not yet
-  bool looking_up_ = false, measuring_ = false;
+  bool looking_up_ = false, measuring_ = false, measure_if_none_ = false;
   QString fault_;  ///< why they could not be measured
 };
 

@@ -231,7 +231,7 @@ Table RunsModel::table() const {
   }
   const bool tagged = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return !r->info.tags.empty(); });
   if (tagged) t.columns.push_back({tr("Tags")});
-  t.columns.push_back({tr("Begun")});
+  t.columns.push_back({tr("Begun (UTC)")});
   t.rows.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     const Cells& c = *cells[i];
