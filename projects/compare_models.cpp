@@ -17,6 +17,7 @@ using formats::ModelFile;
 using formats::NodePair;
 using formats::TensorDifference;
 using formats::TensorPair;
+using tracing::Cell;
 using tracing::Finding;
 using tracing::Sight;
 using tracing::Table;
@@ -79,10 +80,12 @@ Table difference_table(const ModelFile& a, const ModelFile& b, const ModelDiffer
     if (t.rows.size() == top) break;
     const TensorDifference& x = p->difference;
     const auto& shape = a.tensors[static_cast<size_t>(p->a)].shape;
-    const bool odd = x.largest_at < 0 && x.first_not_finite >= 0;
+    const bool odd = x.largest_at < 0 && x.first_not_finite >= 0, somewhere = odd || x.changed > 0;
+    const auto there = [&](double v) { return somewhere ? Cell(v) : Cell(std::string()); };
     t.add({name_of(a, b, *p), x.relative(), x.norm(), x.cosine(), x.largest,
-           place_text(shape, odd ? x.first_not_finite : x.largest_at), x.a_there, x.b_there, x.changed, x.count,
-           x.not_finite, std::string(x.same_bits ? "equal" : "differ"), type_of(a, p->a)},
+           somewhere ? place_text(shape, odd ? x.first_not_finite : x.largest_at) : "", there(x.a_there),
+           there(x.b_there), x.changed, x.count, x.not_finite, std::string(x.same_bits ? "equal" : "differ"),
+           type_of(a, p->a)},
           tensor_sight(a, p->a), tensor_sight(b, p->b));
   }
   return t;

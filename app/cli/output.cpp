@@ -94,6 +94,7 @@ std::string shortened(const std::string& text) {
 
 std::string duration_text(double seconds) {
   if (!(seconds >= 0)) return "-";
+  if (seconds < 1) return fmt::format("{:.0f} ms", 1e3 * seconds);
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);
   const auto s = static_cast<int64_t>(seconds);
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);

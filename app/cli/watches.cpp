@@ -35,7 +35,8 @@ void tell_steps(const Args& args, const std::vector<WatchHit>& hits) {
     rows.push_back(
         {count_text(h.step), h.watch, h.at, value_text(h.value), value_text(h.bound), h.begins ? "yes" : ""});
   }
-  if (!args.json()) print(table(rows, {true, false, false, true, true, false}));
+  if (args.json()) return;
+  print(hits.empty() ? "No watch of this run has held.\n" : table(rows, {true, false, false, true, true, false}));
 }
 
 void tell_watches(const Args& args, const projects::RunInfo& run, const std::vector<WatchSummary>& all) {

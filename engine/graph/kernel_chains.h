@@ -24,8 +24,8 @@ struct KernelChains {
 };
 KernelChains find_chains(const StepTrace& trace);
 
-/// How a loop over the elements of `to`, in the order in which they lie there, reads an operand through `from`: base,
-/// tile and held are left open. Nothing: in no order that a chain knows.
+/// How a loop over the elements of `to`, in the order in which they lie there, reads an operand through `from`: base
+/// and tile are left open. Nothing: in no order that a chain knows.
 std::optional<TileOperand> read_as(const StepTrace::Window& from, const StepTrace::Window& to);
 
 void run_chain(const std::vector<TileStep>& steps, int64_t elements);

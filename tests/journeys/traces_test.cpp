@@ -224,5 +224,24 @@ TEST(Imports, PutAFileAndItsFindingsIntoAProject) {
   EXPECT_EQ(tenon({"import", TENON_SOURCE_DIR "/README.md", "-o", project}).status, 1);
 }
 
+TEST(OwnTraceJourney, a_module_has_the_time_of_its_backward) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", trace = folder / "t.json.gz";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0);
+  ASSERT_EQ(tenon({"profile", project, "--steps", "3", "-o", trace}).status, 0);
+  const Outcome o = tenon({"trace", "modules", trace, "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  size_t layers = 0;
+  const auto told = o.json();
+  for (const auto& m : told.at(0).at("modules")) {
+    if (!m.at("module").get<std::string>().starts_with("layers.")) continue;
+    ++layers;
+    EXPECT_GT(m.at("self_ns"), 0) << m;
+    EXPECT_GT(m.at("backward_ns"), 0) << m;
+    EXPECT_EQ(m.at("calls"), 3) << "its forward ops, and no others: " << m;
+  }
+  EXPECT_EQ(layers, 5u);
+}
+
 }  // namespace
 }  // namespace tenon::journeys

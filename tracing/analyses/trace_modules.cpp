@@ -42,15 +42,21 @@ class ModuleTree {
 
  private:
   uint32_t around(EventId e) const { return parent_[e] == kNone ? 0 : node_[parent_[e]]; }
-  void enter(EventId e, uint32_t above, std::string_view name) {
+  void enter(EventId e, uint32_t above, std::string_view name, bool is_call = true) {
     node_[e] = tree_.child(above, tree_.name(name), false);
     modules_.resize(tree_.nodes().size());
     Module& m = modules_[node_[e]];
-    ++m.calls;
+    m.calls += is_call;
     if (m.longest == kNone || t_.duration(e) > t_.duration(m.longest)) m.longest = e;
     m.total += t_.duration(e);
     m.self += t_.duration(e);
     if (uint32_t outer = around(e)) modules_[outer].self -= std::min(t_.end(e), t_.end(parent_[e])) - t_.start(e);
+  }
+  /// Ours say so of each op instead of linking it to the one whose gradient it is.
+  void enter_backward(EventId e, std::string_view name) {
+    const uint32_t node = tree_.child(0, tree_.name(name), false);
+    modules_.resize(tree_.nodes().size());
+    modules_[node].backward += t_.duration(e);
   }
   // Lanes follow from the outside in, so whatever is around an event has its module before it.
   void from_calls(const EventNames& names) {
@@ -67,18 +73,22 @@ class ModuleTree {
       if (t_.kind(e) != EventKind::cpu_op || (parent_[e] != kNone && t_.kind(parent_[e]) == EventKind::cpu_op))
         continue;
       if (tree_.nodes().size() == 1 && without > 1000) break;  // none of them does
-      std::string path, other;
+      std::string path, other, phase;
       for (auto& [key, value] : arguments(t_, e)) {
         if (key == "Module Hierarchy")
           path = std::move(value);
         else if (key == "module")
           other = std::move(value);
+        else if (key == "phase")
+          phase = std::move(value);
       }
       if (path.empty()) path = std::move(other);
       if (path.empty())
         ++without;
+      else if (phase == "backward" && t_.forward_backward().empty())
+        enter_backward(e, path);
       else
-        enter(e, 0, path);
+        enter(e, 0, path, phase.empty() || phase == "forward");  // an optimizer's op is no call
     }
   }
   /// For every event the module whose backward it is part of.

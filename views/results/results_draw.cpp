@@ -111,7 +111,7 @@ void ResultsModel::draw_calibration(Scene& scene, Box box) const {
 /// How many samples have which loss.
 void ResultsModel::draw_losses(Scene& scene, Box box) const {
   constexpr int kBins = 24;
-  scene.text({box.x, box.y, box.w, kCaption}, tr("Loss of the samples"), Ink::text, Face::body);
+  scene.text({box.x, box.y, box.w, kCaption}, tr("Loss of the samples (heights: logarithm)"), Ink::text, Face::body);
   const Box area{box.x + 44, box.y + kCaption + 4, box.w - 48, box.h - kCaption - 26};
   if (area.w < 60 || area.h < 30 || results_->predictions.empty()) return;
   double low = HUGE_VAL, top = 0;
