@@ -111,7 +111,7 @@ void ResultsModel::draw_calibration(Scene& scene, Box box) const {
 /// How many samples have which loss.
 void ResultsModel::draw_losses(Scene& scene, Box box) const {
   constexpr int kBins = 24;
-  scene.text({box.x, box.y, box.w, kCaption}, tr("Loss of the samples (heights: logarithm)"), Ink::text, Face::body);
+  scene.text({box.x, box.y, box.w, kCaption}, tr("Loss of the samples"), Ink::text, Face::body);
   const Box area{box.x + 44, box.y + kCaption + 4, box.w - 48, box.h - kCaption - 26};
   if (area.w < 60 || area.h < 30 || results_->predictions.empty()) return;
   double low = HUGE_VAL, top = 0;
@@ -146,9 +146,8 @@ void ResultsModel::draw_losses(Scene& scene, Box box) const {
   scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, format_value(top), Ink::secondary, Face::mono_small,
              Align::right);
   scene.text({box.x - 8, area.y - 8, 46, 16}, format_count(most), Ink::secondary, Face::mono_small, Align::right);
-  if (bad)
-    scene.text({box.x, box.y, box.w, kCaption}, tr("{} not finite", format_grouped(bad)), Ink::bad_text, Face::small,
-               Align::right);
+  scene.text({box.x, box.y, box.w, kCaption}, bad ? tr("{} not finite", format_grouped(bad)) : tr("log scale"),
+             bad ? Ink::bad_text : Ink::secondary, Face::small, Align::right);
 }
 
 void ResultsModel::draw_errors(Scene& scene, Box rest) const {
