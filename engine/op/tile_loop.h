@@ -1,6 +1,6 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "engine/op/strided_loop.h"
 

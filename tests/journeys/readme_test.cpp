@@ -101,9 +101,9 @@ TEST(Readme, the_options_of_a_job_are_those_of_its_command) {
         if ((span + " ").starts_with("tenon " + name + " ") && name.size() > command.size()) command = name;
       if (command.empty()) continue;
       std::string& help = helps[command];
-      if (help.empty()) help = tenon({"help", command.substr(0, command.find(' '))}).out;
-      if (const size_t gap = command.find(' '); gap != command.npos)
-        help = tenon({"help", command.substr(0, gap), command.substr(gap + 1)}).out;
+      if (const size_t gap = command.find(' '); help.empty())
+        help = gap == command.npos ? tenon({"help", command}).out
+                                   : tenon({"help", command.substr(0, gap), command.substr(gap + 1)}).out;
       std::istringstream words(span);
       for (std::string word; words >> word;) {
         if (!word.starts_with("--")) continue;

@@ -88,7 +88,7 @@ class ModuleTree {
       else if (phase == "backward" && t_.forward_backward().empty())
         enter_backward(e, path);
       else
-        enter(e, 0, path, phase.empty() || phase == "forward");  // an optimizer's op is no call
+        enter(e, 0, path, phase != "optimizer");
     }
   }
   /// For every event the module whose backward it is part of.
