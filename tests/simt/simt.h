@@ -73,6 +73,13 @@ using dim3 = simt::Dim3;
 #define __launch_bounds__(...)
 #define __restrict__
 
+/// Threads are fibers of one thread: each of these is whole. Only for numbers of which the order does not matter.
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long more) {
+  const unsigned long long had = *at;
+  *at = had + more;
+  return had;
+}
+
 #define threadIdx (::simt::position().thread)
 #define blockIdx (::simt::position().block_index)
 #define blockDim (::simt::position().block)
