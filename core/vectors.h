@@ -16,6 +16,11 @@ namespace tenon {
 
 namespace detail {
 extern bool wide_vectors;  ///< set before anything is computed
+/// A function of its own, as the other is: within a caller's code the compiler left loops without any vectors.
+template <class F>
+[[gnu::noinline]] void in_plain_vectors(const F& f) {
+  f();
+}
 #if TENON_WIDE_VECTORS
 template <class F>
 [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw,prefer-vector-width=512")]] void in_wide_vectors(const F& f) {
@@ -34,10 +39,10 @@ void allow_wide_vectors(bool allowed);
 template <class F>
 inline void in_vectors([[maybe_unused]] int64_t n, const F& f) {
 #if TENON_WIDE_VECTORS
-  constexpr int64_t kFew = 256;  // they end before the constants of a long formula have filled vectors twice as wide
+  constexpr int64_t kFew = 64;  // fewer end before the constants of a long formula have filled vectors twice as wide
   if (n >= kFew && has_wide_vectors()) return detail::in_wide_vectors(f);
 #endif
-  f();
+  detail::in_plain_vectors(f);
 }
 
 }  // namespace tenon
