@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "engine/kernels/dnnl_engine.h"
 #include "engine/kernels/packed_product.h"
-#include "engine/kernels/scratch.h"
+#include "engine/kernels/ready_call.h"
 
 namespace tenon::kernels {
 namespace {
@@ -32,16 +31,11 @@ constexpr int64_t kMostPieces = 16;
 }  // namespace
 
 struct PackedConv::Impl {
-  struct Ready {
-    memory::desc src, dst, scratch;
-    memory weights;
-    dnnl::convolution_forward primitive;
-  };
   Form form;
   const float *plain, *bias;
-  ReadyOnes<ConvSizes, Ready> ready{64};
-  std::vector<memory> packed;              ///< in each layout that some sizes want
-  std::optional<PackedProduct> one_pixel;  ///< of kernels of one pixel, for an image of one
+  ReadyOnes<ConvSizes, ReadyCall> ready{64};
+  std::vector<memory> packed;           ///< in each layout that some sizes want
+  std::optional<PackedProduct> pixels;  ///< a kernel of one pixel is a product of all pixels
 
   memory packed_as(const memory::desc& wanted) {
     for (const memory& m : packed)
@@ -52,10 +46,9 @@ struct PackedConv::Impl {
     return to;
   }
 
-  std::shared_ptr<const Ready> make(const ConvSizes& s) {
-    auto r = std::make_shared<Ready>();
-    r->src = memory::desc({s.n, form.ic, s.ih, s.iw}, kFloat, Tag::nhwc);
-    r->dst = memory::desc({s.n, form.oc, s.oh, s.ow}, kFloat, Tag::nhwc);
+  std::shared_ptr<const ReadyCall> make(const ConvSizes& s) {
+    const memory::desc src({s.n, form.ic, s.ih, s.iw}, kFloat, Tag::nhwc),
+        dst({s.n, form.oc, s.oh, s.ow}, kFloat, Tag::nhwc);
     const memory::desc any(plain_form(form).dims(), kFloat, Tag::any), b({form.oc}, kFloat, Tag::x);
     const memory::dims stride = {form.sh, form.sw}, dilation = {form.dh - 1, form.dw - 1}, front = {s.top, s.left},
                        back = {s.bottom, s.right};
@@ -64,39 +57,16 @@ struct PackedConv::Impl {
     const auto direct = dnnl::algorithm::convolution_direct;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const fwd::primitive_desc pd(bias ? fwd::desc(kind, direct, r->src, any, b, r->dst, stride, dilation, front, back)
-                                      : fwd::desc(kind, direct, r->src, any, r->dst, stride, dilation, front, back),
+    const fwd::primitive_desc pd(bias ? fwd::desc(kind, direct, src, any, b, dst, stride, dilation, front, back)
+                                      : fwd::desc(kind, direct, src, any, dst, stride, dilation, front, back),
                                  attr, dnnl_engine());
-    r->scratch = pd.scratchpad_desc();
-    r->weights = packed_as(pd.weights_desc());
-    r->primitive = fwd(pd);
-    return r;
+    ReadyCall::Fixed fixed = {{DNNL_ARG_WEIGHTS, packed_as(pd.weights_desc())}};
+    if (bias) fixed.emplace_back(DNNL_ARG_BIAS, memory(b, dnnl_engine(), const_cast<float*>(bias)));
+    return std::make_shared<ReadyCall>(fwd(pd), src, dst, pd.scratchpad_desc(), std::move(fixed));
   }
 
   void piece(const ConvSizes& s, const float* x, float* y) {
-    dnnl_guarded("convolution", [&] {
-      const auto r = ready.get(s, [&](const ConvSizes& sizes) { return make(sizes); });
-      const Scratch<char> scratch(static_cast<int64_t>(r->scratch.get_size()));
-      std::unordered_map<int, memory> args{{DNNL_ARG_SRC, memory(r->src, dnnl_engine(), const_cast<float*>(x))},
-                                           {DNNL_ARG_WEIGHTS, r->weights},
-                                           {DNNL_ARG_DST, memory(r->dst, dnnl_engine(), y)},
-                                           {DNNL_ARG_SCRATCHPAD, memory(r->scratch, dnnl_engine(), scratch.data())}};
-      if (bias)
-        args.emplace(DNNL_ARG_BIAS, memory({{form.oc}, kFloat, Tag::x}, dnnl_engine(), const_cast<float*>(bias)));
-      r->primitive.execute(dnnl_stream(), args);
-    });
-  }
-
-  /// Kernels of one pixel see one row of them, as long as all images together.
-  void run_pixels(int64_t pixels, const float* x, float* y, const AfterPiece& after) {
-    if (pixels == 1 && one_pixel) return one_pixel->run(1, x, y, after);
-    const auto wanted = static_cast<int64_t>(work_of(form, pixels, pixels) / kPieceWork);
-    const int64_t pieces = std::clamp<int64_t>(wanted, 1, kMostPieces);
-    const int64_t grain = pieces == 1 ? pixels : std::max<int64_t>(12, (pixels + pieces - 1) / pieces);
-    parallel_for(pixels, grain, [&](int64_t i, int64_t e) {
-      piece({1, 1, e - i, 1, e - i}, x + i * form.ic, y + i * form.oc);
-      if (after) after(y + i * form.oc, i * form.oc, (e - i) * form.oc);
-    });
+    dnnl_guarded("convolution", [&] { ready.get(s, [&](const ConvSizes& sizes) { return make(sizes); })->run(x, y); });
   }
 
   /// Rows [first, last) of one image's result.
@@ -115,7 +85,7 @@ PackedConv::PackedConv(const Form& form, const float* weights, const float* bias
   impl_->form = form;
   impl_->plain = weights;
   impl_->bias = bias;
-  if (form.kh == 1 && form.kw == 1 && form.groups == 1) impl_->one_pixel.emplace(form.ic, form.oc, true, weights, bias);
+  if (form.kh == 1 && form.kw == 1 && form.groups == 1) impl_->pixels.emplace(form.ic, form.oc, true, weights, bias);
 }
 PackedConv::~PackedConv() = default;
 
@@ -124,8 +94,8 @@ const PackedConv::Form& PackedConv::form() const { return impl_->form; }
 void PackedConv::run(const ConvSizes& s, const float* x, float* y, const AfterPiece& after) const {
   const Form& f = impl_->form;
   if (s.n == 0 || s.oh == 0 || s.ow == 0) return;
-  if (f.kh == 1 && f.kw == 1 && f.sh == 1 && f.sw == 1 && !(s.top || s.left || s.bottom || s.right))
-    return impl_->run_pixels(s.n * s.ih * s.iw, x, y, after);
+  if (impl_->pixels && f.sh == 1 && f.sw == 1 && !(s.top || s.left || s.bottom || s.right))
+    return impl_->pixels->run(s.n * s.ih * s.iw, x, y, after);
   const double image = work_of(f, s.oh * s.ow, s.ih * s.iw);
   const int64_t image_x = s.ih * s.iw * f.ic, row_y = s.ow * f.oc, image_y = s.oh * row_y;
   // Where a row of the result may see padding alone, an image stays whole.

@@ -15,7 +15,7 @@ constexpr int64_t kRows = 96;                  // of A packed at a time: with de
 constexpr int64_t kColumns = 1024;             // of B
 constexpr int64_t kPackedAtOnce = 32768;       // elements that a thread packs before it looks for more
 constexpr int64_t kWorthAThread = 512 * 1024;  // multiply-adds
-constexpr int64_t kShares = 16;         // pieces of a whole product that there are at least, where it has the rows
+constexpr int64_t kPieceRows = 24;  // of a whole product: threads end together, and one that others hold up has less
 constexpr int64_t kCached = 64 * 1024;  // bytes
 
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
@@ -244,7 +244,7 @@ void whole(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_
   const int64_t wide = 2 * product_tiles<T>().lane, tall = product_tiles<T>().tall;
   T* const packed = packing_room<T>().b;
   const int64_t some = std::max<int64_t>(1, kPackedAtOnce / (wide * deep));
-  const int64_t worth = kWorthAThread / (std::min(n, kColumns) * deep), least = std::max(worth, m / kShares);
+  const int64_t worth = kWorthAThread / (std::min(n, kColumns) * deep), least = std::max(worth, kPieceRows);
   const int64_t rows = std::clamp<int64_t>((least + tall - 1) / tall * tall, tall, kRows);
   for (int64_t j = 0; j < n; j += kColumns)
     for (int64_t p = 0; p < k; p += deep) {
