@@ -9,6 +9,7 @@
 
 #include "app/cli/bench.h"
 #include "app/cli/command.h"
+#include "app/cli/findings.h"
 #include "app/cli/output.h"
 #include "app/cli/window_module.h"
 #include "core/error.h"
@@ -25,6 +26,8 @@
 #include "engine/ops/view.h"
 #include "engine/optim/optimizer.h"
 #include "engine/train/planned_step.h"
+#include "tracing/ops/plan_page.h"
+#include "tracing/ops/seen_plan.h"
 
 namespace tenon::app {
 
@@ -97,6 +100,14 @@ void bench_training(const Bench& b, const std::string& name, const BenchNet& net
   planned.rest();
   if (b.compile)
     for (const std::string& line : planned.told()) std::fprintf(stderr, "tenon: %s: %s\n", name.c_str(), line.c_str());
+  if (b.explain) {
+    tracing::SeenPlan seen;
+    if (planned.plan())
+      seen = tracing::seen_plan(*planned.plan());
+    else
+      seen.told = planned.told();
+    show_finding(tracing::plan_page(seen), b.json, {{"workload", name}});
+  }
   model.train(false);
   NoGrad off;
   b.emit(name, "infer_batches", b.rate([&] { model(net.x); }), "batches/s");
@@ -192,7 +203,8 @@ int bench(const Args& args) {
   b.seconds = args.number("--seconds", 3, 0.01);
   b.threads = args.integer("--threads", 0, 0);
   b.json = args.json();
-  b.compile = args.has("--compile");
+  b.explain = args.has("--explain");
+  b.compile = args.has("--compile") || b.explain;
   if (const std::string amp = args.text("--amp"); !amp.empty()) {
     if (amp != "bf16") throw Error::usage(fmt::format("--amp is bf16, not '{}'", amp));
     b.bf16 = true;
@@ -244,6 +256,9 @@ const bool registered_bench =
                        {"--device", "D", "cpu"},
                        {"--amp", "bf16", "models are trained in mixed precision"},
                        {"--compile", "", "models are trained from plans; without it op by op"},
+                       {"--explain", "",
+                        "after their figures, the plans that models are trained from, kernel by kernel; of onnx: the "
+                        "nodes as they run, and their times"},
                        {"--runs", "N", "of curves: runs in its project; default 5000"},
                        {"--points", "N", "of curves: of each long run; default 100000"},
                        {"--layers", "N", "of builder: layers of its model; default 10000"},

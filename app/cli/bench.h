@@ -27,6 +27,7 @@ struct Bench {
   int64_t threads = 0;
   bool json = false;
   bool compile = false;                   ///< forward and backward run from a plan
+  bool explain = false;                   ///< the plan is told, kernel by kernel
   bool bf16 = false;                      ///< models are trained under autocast to bf16
   int64_t runs = 5000, points = 100'000;  ///< of the project of `curves`
   int64_t layers = 10'000;                ///< of the model of `builder`

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/bench.h"
+#include "app/cli/findings.h"
 #include "app/cli/output.h"
 #include "core/machine_memory.h"
 #include "core/median.h"
@@ -13,6 +14,7 @@
 #include "engine/formats/onnx/feed.h"
 #include "engine/formats/onnx/prepared.h"
 #include "engine/formats/onnx/runnable.h"
+#include "tracing/ops/model_plan.h"
 
 namespace tenon::app {
 namespace {
@@ -68,6 +70,9 @@ void bench_onnx(const Bench& b) {
     do turn(true);
     while (static_cast<double>(now_ns() - begin) < b.seconds * 1e9);
     for (const Contestant& c : all) b.emit("onnx", c.metric + "_" + std::to_string(batch), median_of(c.us), "us");
+    if (b.explain)
+      show_finding(tracing::model_plan_page(model, plan, all[0].inputs, b.seconds), b.json,
+                   {{"workload", "onnx_" + std::to_string(batch)}});
     for (size_t i = 1; i < all.size(); ++i) {
       std::vector<double> times;
       for (size_t k = 0; k < all[i].us.size(); ++k) times.push_back(all[i].us[k] / all[0].us[k]);

@@ -49,6 +49,7 @@ struct OnnxNode {
   std::vector<std::string> inputs, outputs;  ///< "" is an input or output left out
   std::vector<OnnxAttribute> attributes;
   OnnxOperator compiled = {};  ///< what runs in the place of the operator of that type; no file has it
+  std::string made_of = {};    ///< where that is several nodes in one: their types, "Conv + Relu"
 
   const OnnxAttribute::Value* find(const std::string& attribute) const;
   int64_t integer(const std::string& attribute, int64_t fallback) const;
