@@ -106,6 +106,7 @@ void Project::Impl::drop_metrics(int64_t run, int64_t step) {
               step);
   writer->run("DELETE FROM points WHERE series IN (SELECT id FROM series WHERE run = ?) AND step > ?", run, step);
   writer->run("DELETE FROM watch_hits WHERE run = ? AND step > ?", run, step);
+  writer->run("DELETE FROM run_events WHERE run = ? AND step > ?", run, step);
 }
 
 void Project::Impl::put_missing_sums() {

@@ -115,6 +115,14 @@ struct CheckpointInfo {
   bool best = false;
 };
 
+/// Something that a run did on its way, for people.
+struct RunEvent {
+  int64_t step = 0;  ///< after which it is told
+  std::string kind;  ///< "plan": of what Note [When a step is planned] says
+  std::string text;  ///< a sentence
+  bool operator==(const RunEvent&) const = default;
+};
+
 /// Anything else that belongs to a run: a trace, a memory snapshot, an anomaly, an export.
 struct ArtifactInfo {
   int64_t id = 0, run = 0, step = 0;
@@ -159,8 +167,8 @@ class Project {
                   const TrialOf& trial = {}, const EpochLength& epoch = {}, const BranchOf& branch = {});
   void set_run_status(int64_t run, const std::string& status, const std::string& error = {});
   void set_run_progress(int64_t run, int64_t steps, double seconds);
-  /// A run is trained again from `step` on: it is marked as running, and the points after `step`, and the hits of
-  /// its watches, which will be written again, are dropped. Throws while another process trains it.
+  /// A run is trained again from `step` on: it is marked as running, and the points, hits of watches and events after
+  /// `step`, which will be written again, are dropped. Throws while another process trains it.
   void continue_run(int64_t run, int64_t step, double seconds, const EpochLength& epoch = {});
   void rename_run(int64_t run, const std::string& name);
   /// Hidden; undelete_runs() brings them back. All of them or, where one does not exist, none.
@@ -173,13 +181,17 @@ class Project {
 
   /// The run has done as many steps as its last point says.
   void append_metrics(int64_t run, const std::vector<MetricRow>& rows);
-  /// Drops the points, and the hits of watches, after `step`: a resumed run writes them again.
+  /// Drops the points, the hits of watches and the events after `step`: a resumed run writes them again.
   void truncate_metrics(int64_t run, int64_t step);
   std::vector<std::string> metric_names(int64_t run) const;
   std::vector<MetricPoint> metric(int64_t run, const std::string& name) const;
   /// Of every metric that has a point, of one run or (0) of all, by run and name. Kept up with the points: it takes no
   /// longer where a run has many of them.
   std::vector<MetricSum> metric_sums(int64_t run = 0) const;
+
+  /// In the order in which they came; one that is there already is not added.
+  void append_events(int64_t run, const std::vector<RunEvent>& events);
+  std::vector<RunEvent> events(int64_t run) const;
 
   /// What the watches of a run saw; a hit that is there already is replaced.
   void append_watch_hits(int64_t run, const std::vector<WatchHit>& hits);

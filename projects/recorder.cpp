@@ -20,12 +20,18 @@ int64_t tensor_bytes(const Checkpoint& c) {
   for (const auto& [name, t] : c.tensors) all += t.nbytes();
   return static_cast<int64_t>(all);
 }
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 }  // namespace
 
 struct Recorder::Job {
-  enum Kind { rows, checkpoint, status, progress, costs } kind = rows;
-  std::vector<WatchHit> hits;  ///< go before everything else: of steps that are not in the file yet they are no harm
-  std::vector<MetricRow> metrics;  ///< go in the same transaction as a checkpoint, before anything else
+  enum Kind { only_rows, checkpoint, status, progress, costs } kind = only_rows;
+  /// Hits and events go before everything else: of steps that are not in the file yet they are no harm. Metrics go in
+  /// the same transaction as a checkpoint, before anything else.
+  Rows rows;
   std::vector<WatchCost> watch_costs;
   AwaitingWrite awaiting;  ///< of the state, and before it: it goes first
   Checkpoint state;
@@ -50,12 +56,17 @@ Recorder::~Recorder() {
 
 void Recorder::metrics(std::vector<MetricRow> rows) {
   std::lock_guard lock(mutex_);
-  rows_.insert(rows_.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+  append(rows_.metrics, std::move(rows));
 }
 
 void Recorder::watch_hits(std::vector<WatchHit> hits) {
   std::lock_guard lock(mutex_);
-  hits_.insert(hits_.end(), std::make_move_iterator(hits.begin()), std::make_move_iterator(hits.end()));
+  append(rows_.hits, std::move(hits));
+}
+
+void Recorder::events(std::vector<RunEvent> events) {
+  std::lock_guard lock(mutex_);
+  append(rows_.events, std::move(events));
 }
 
 void Recorder::watch_costs(std::vector<WatchCost> costs) {
@@ -68,9 +79,7 @@ void Recorder::watch_costs(std::vector<WatchCost> costs) {
 void Recorder::put(Job job) {
   std::unique_lock lock(mutex_);
   // Rows given earlier are written earlier.
-  job.hits = std::exchange(hits_, {});
-  job.metrics = std::move(rows_);
-  rows_.clear();
+  job.rows = std::exchange(rows_, {});
   if (job.kind == Job::checkpoint) {
     // Who gives while the disk is full learns of it by blocked(), and must not be held here.
     done_.wait(lock, [&] { return checkpoints_waiting_ < kCheckpointsWaiting || error_ || blocked_; });
@@ -111,7 +120,7 @@ bool Recorder::flush() {
   std::unique_lock lock(mutex_);
   flush_ = true;
   wake_.notify_all();
-  auto written = [&] { return jobs_.empty() && rows_.empty() && hits_.empty() && !busy_; };
+  auto written = [&] { return jobs_.empty() && rows_.empty() && !busy_; };
   done_.wait(lock, [&] { return written() || (blocked_ && !last_); });
   flush_ = false;
   return written();
@@ -144,15 +153,17 @@ void Recorder::give_up() {
 }
 
 void Recorder::write(Job& job) {
-  if (!job.hits.empty()) project_->append_watch_hits(run_, job.hits);
-  job.hits.clear();  // kept already, should what follows find the disk full
+  if (!job.rows.hits.empty()) project_->append_watch_hits(run_, job.rows.hits);
+  job.rows.hits.clear();  // kept already, should what follows find the disk full
+  if (!job.rows.events.empty()) project_->append_events(run_, job.rows.events);
+  job.rows.events.clear();
   if (job.kind == Job::checkpoint) {
-    project_->save_checkpoint(run_, job.state, job.metrics, job.seconds, job.best,
+    project_->save_checkpoint(run_, job.state, job.rows.metrics, job.seconds, job.best,
                               job.changed ? &*job.changed : nullptr);
     return;
   }
-  if (!job.metrics.empty()) project_->append_metrics(run_, job.metrics);
-  job.metrics.clear();  // kept already, should what follows find the disk full
+  if (!job.rows.metrics.empty()) project_->append_metrics(run_, job.rows.metrics);
+  job.rows.metrics.clear();
   if (job.kind == Job::status) project_->set_run_status(run_, job.text, job.error);
   if (job.kind == Job::progress) project_->set_run_progress(run_, job.steps, job.seconds);
   if (job.kind == Job::costs) project_->add_watch_costs(run_, job.watch_costs);
@@ -166,12 +177,10 @@ void Recorder::work() {
     else
       wake_.wait_for(lock, kMetricsEvery, [&] { return !jobs_.empty() || quit_ || flush_; });
     retry_ = false;
-    if (error_) rows_.clear(), hits_.clear();
-    if (jobs_.empty() && (!rows_.empty() || !hits_.empty())) {
+    if (error_) rows_ = {};
+    if (jobs_.empty() && !rows_.empty()) {
       Job job;
-      job.hits = std::exchange(hits_, {});
-      job.metrics = std::move(rows_);
-      rows_.clear();
+      job.rows = std::exchange(rows_, {});
       jobs_.push_back(std::move(job));
     }
     if (jobs_.empty()) {
@@ -179,7 +188,7 @@ void Recorder::work() {
       if (quit_) return;
       if (flush_)
         wake_.wait_for(lock, std::chrono::milliseconds(1),
-                       [&] { return !flush_ || quit_ || !jobs_.empty() || !rows_.empty() || !hits_.empty(); });
+                       [&] { return !flush_ || quit_ || !jobs_.empty() || !rows_.empty(); });
       continue;
     }
     // Others only put jobs behind it meanwhile, which moves none.
@@ -191,7 +200,7 @@ void Recorder::work() {
       jobs_.pop_front();
       continue;
     }
-    if (broken) job.metrics.clear(), job.hits.clear();
+    if (broken) job.rows = {};
     busy_ = true;
     lock.unlock();
     std::optional<Error> error;
@@ -218,8 +227,7 @@ void Recorder::work() {
       if (error) {
         if (!broken) error_ = std::move(error);
         jobs_.clear();
-        rows_.clear();
-        hits_.clear();
+        rows_ = {};
         checkpoints_waiting_ = 0;
       }
     }

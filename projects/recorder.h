@@ -32,6 +32,7 @@ class Recorder {
   void metrics(std::vector<MetricRow> rows);
   /// What watches saw of a step: in the file before its points are.
   void watch_hits(std::vector<WatchHit> hits);
+  void events(std::vector<RunEvent> events);
   void watch_costs(std::vector<WatchCost> costs);
   void checkpoint(Checkpoint checkpoint, double seconds, nlohmann::json best,
                   std::optional<Project::ChangedRecipe> changed = {});
@@ -50,6 +51,13 @@ class Recorder {
   std::optional<Error> error() const;
 
  private:
+  /// What comes with every step, and is written some steps at a time.
+  struct Rows {
+    std::vector<WatchHit> hits;
+    std::vector<RunEvent> events;
+    std::vector<MetricRow> metrics;
+    bool empty() const { return hits.empty() && events.empty() && metrics.empty(); }
+  };
   struct Job;
   void work();
   void write(Job& job);
@@ -61,8 +69,7 @@ class Recorder {
   mutable std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::deque<Job> jobs_;  ///< the first one is being written while busy_
-  std::vector<MetricRow> rows_;
-  std::vector<WatchHit> hits_;
+  Rows rows_;
   int checkpoints_waiting_ = 0;
   bool busy_ = false, quit_ = false, flush_ = false, retry_ = false, last_ = false;
   std::optional<Error> blocked_, error_;

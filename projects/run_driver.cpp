@@ -365,6 +365,11 @@ void RunDriver::drain(std::vector<WatchHit>& out) {
   std::lock_guard lock(impl_->mutex);
   std::swap(out, impl_->undrained_hits);
 }
+void RunDriver::drain(std::vector<RunEvent>& out) {
+  out.clear();
+  std::lock_guard lock(impl_->mutex);
+  std::swap(out, impl_->undrained_events);
+}
 void RunDriver::wait() {
   std::unique_lock lock(impl_->mutex);
   impl_->end.wait(lock, [this] { return impl_->ended; });

@@ -121,7 +121,8 @@ class RunDriver {
   void drain(std::vector<MetricRow>& out);
   /// The same of what its watches saw.
   void drain(std::vector<WatchHit>& out);
-  void wait();  ///< until finished, stopped or failed
+  void drain(std::vector<RunEvent>& out);  ///< and of what it did on its way
+  void wait();                             ///< until finished, stopped or failed
 
  private:
   RunDriver();

@@ -48,6 +48,7 @@ struct RunDriver::Impl {
   RunStatus status;
   std::vector<MetricRow> undrained;
   std::vector<WatchHit> undrained_hits;
+  std::vector<RunEvent> undrained_events;
   bool pause = false, stop = false, save = false, ended = false;
   int single_steps = 0;
   Recipe recipe;  ///< with what is wanted and not yet done
@@ -105,7 +106,9 @@ struct RunDriver::Impl {
     std::erase_if(info.changes, [&](const RecipeChange& c) { return c.step >= session->steps_done(); });
   }
   void publish(std::vector<MetricRow> rows);
-  /// Of points and hits, where nobody drains; every one is in the project all the same.
+  /// What has happened to the plans of its steps.
+  void tell_plans();
+  /// Of points, hits and events, where nobody drains; every one is in the project all the same.
   static constexpr size_t kKeptForOthers = 1 << 20;
   void look_for_room() {
     if (recorder) recorder->retry();

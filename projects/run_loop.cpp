@@ -244,6 +244,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
     }
   }
   publish(std::move(rows));
+  tell_plans();
   after_watches(true);
 }
 
@@ -271,6 +272,7 @@ void RunDriver::Impl::evaluate() {
   for (const MetricRow& row : rows) evaluated[row.name].push_back({step, row.point.value});
   judge();
   publish(std::move(rows));
+  tell_plans();
   after_watches(false);
   rate_from = Clock::now();
   rate_samples = rate_targets = 0;
@@ -342,6 +344,19 @@ void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
     undrained.insert(undrained.end(), rows.begin(), rows.end());
   }
   if (recorder) recorder->metrics(std::move(rows));
+}
+
+void RunDriver::Impl::tell_plans() {
+  const std::vector<std::string> news = session->take_plan_news();
+  if (news.empty()) return;
+  std::vector<RunEvent> events;
+  for (const std::string& text : news) events.push_back({session->steps_done(), "plan", text});
+  {
+    std::lock_guard lock(mutex);
+    if (undrained_events.size() > kKeptForOthers) undrained_events.clear();
+    undrained_events.insert(undrained_events.end(), events.begin(), events.end());
+  }
+  if (recorder) recorder->events(std::move(events));
 }
 
 }  // namespace tenon::projects

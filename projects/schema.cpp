@@ -157,6 +157,15 @@ CREATE TABLE watch_costs (                -- seconds spent on looking, and on al
   trained REAL NOT NULL,
   PRIMARY KEY (run, watch)) WITHOUT ROWID;
 )sql",
+    R"sql(
+CREATE TABLE run_events (                 -- what a run did on its way, told after that step
+  id   INTEGER PRIMARY KEY,
+  run  INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  UNIQUE (run, step, kind, text));
+)sql",
 };
 
 int64_t pragma(Database& db, Sql sql) {

@@ -205,6 +205,7 @@ int train(const Args& args) {
   bool stopping = false;
   std::string paused_by;
   std::vector<WatchHit> hits;
+  std::vector<projects::RunEvent> events;
   while (true) {
     s = driver->status();
     const bool ended = !projects::is_active(s.state);
@@ -214,6 +215,16 @@ int train(const Args& args) {
       if (json || !h.begins || h.action == WatchAction::count) continue;
       bar.clear();
       say([&] { print("watch: " + h.text() + "\n"); });
+    }
+    driver->drain(events);
+    for (const projects::RunEvent& e : events) {
+      if (!json) bar.clear();
+      say([&] {
+        if (json)
+          print_json({{"event", e.kind}, {"step", e.step}, {"text", e.text}});
+        else
+          print(fmt::format("{} (step {}): {}\n", e.kind, count_text(e.step), e.text));
+      });
     }
     say([&] {
       records.take(*driver, ended);

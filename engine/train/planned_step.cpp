@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@ namespace tenon {
 namespace {
 
 constexpr size_t kMostPlans = 8;  // a run has one size of batch, and another at the end of an epoch
+constexpr int kMostDropped = 4;   // of one size; a plan costs three steps, and one that does not last is none
 constexpr uint32_t kLooked = mode::observe | mode::profile | mode::memory | mode::interrupt | mode::inference;
 
 /// What two tensors have in common that have the same bits; 0: there is none.
@@ -27,6 +29,13 @@ size_t fingerprint(const Tensor& t) {
 std::string in_mebibytes(int64_t bytes) {
   const double kib = static_cast<double>(bytes) / 1024;
   return kib < 1024 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024);
+}
+
+std::string made_of(const StepPlanFigures& f) {
+  const std::string chains =
+      f.chains ? fmt::format(" ({} of them tile by tile in {} chains)", f.chained, f.chains) : "";
+  return fmt::format("a plan of {} kernels{}, whose values share {} instead of {}", f.kernels, chains,
+                     in_mebibytes(f.arena_bytes), in_mebibytes(f.value_bytes));
 }
 
 }  // namespace
@@ -45,15 +54,40 @@ PlannedStep::Entry* PlannedStep::entry_of(Kind kind) {
   return entries_.back().get();
 }
 
+std::string PlannedStep::Entry::form() const {
+  return fmt::format("batches of {} {}", name(kind.x.dtype), to_string(kind.x.shape));
+}
+
+void PlannedStep::refuse(Entry& e, std::string why) {
+  e.first.reset();
+  e.plan.reset();
+  e.why = std::move(why);
+  news_.push_back(fmt::format("{} run op by op: {}", e.form(), e.why));
+}
+
+/// Its layers were given other memory.
+void PlannedStep::drop(Entry& e) {
+  const int dropped = e.dropped + 1;
+  e = {.kind = e.kind, .dropped = dropped};
+  if (dropped > kMostDropped) return refuse(e, "layers are given other memory again and again");
+  news_.push_back(fmt::format("{} are planned anew: layers were given other memory", e.form()));
+}
+
+void PlannedStep::stay_eager(const std::string& why) {
+  if (std::find(why_.begin(), why_.end(), why) != why_.end()) return;
+  why_.push_back(why);
+  news_.push_back(fmt::format("some {} run op by op: {}", called_, why));
+}
+
 PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, double factor,
                                      const std::vector<nn::Named>& trained, const Eager& eager) {
   if (mode_word() & kLooked) return eager();
   if (model_.hooked()) {
-    why_ = "hooks look at what layers compute";
+    stay_eager("hooks look at what layers compute");
     return eager();
   }
   if (!(x.device() == Device{})) {
-    why_ = "the run computes on " + to_string(x.device()) + ", and plans are of the CPU";
+    stay_eager("the run computes on " + to_string(x.device()) + ", and plans are of the CPU");
     return eager();
   }
   Entry* e =
@@ -61,13 +95,14 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
           ? entry_of({x.meta(), target.meta(), x.stride(), target.stride(), factor, nn::t_random.drawn, trained.size()})
           : nullptr;
   if (!e) {
-    why_ = "batches come in more forms than plans are kept";
+    stay_eager("batches come in more forms than plans are kept");
     return eager();
   }
   if (!e->why.empty()) return eager();
   places_.clear();
   model_.places(places_);
-  if (e->plan && !e->plan->holds(places_)) *e = {.kind = e->kind};  // layers were given other memory
+  if (e->plan && !e->plan->holds(places_)) drop(*e);
+  if (!e->why.empty()) return eager();
   const bool draws = !e->plan || e->plan->reads(2);
   const std::vector<Tensor> given = {x, target, draws ? nn::step_key({}) : Tensor()};
   if (!e->plan) return trace(*e, given, trained, eager);
@@ -92,13 +127,14 @@ PlannedStep::Values PlannedStep::trace(Entry& e, const std::vector<Tensor>& give
   }
   StepTrace trace = tracer.finish({values.output, values.loss}, leaves);
   if (!trace.why_not.empty()) {
-    e.why = trace.why_not;
+    refuse(e, trace.why_not);
   } else if (!e.first) {
     e.first = std::move(trace);
+  } else if (std::string other = e.first->difference(trace); !other.empty()) {
+    refuse(e, std::move(other));
   } else {
-    e.why = e.first->difference(trace);
     e.first.reset();
-    if (e.why.empty()) e.plan = std::make_unique<StepPlan>(std::move(trace), named);
+    e.plan = std::make_unique<StepPlan>(std::move(trace), named);
   }
   return values;
 }
@@ -136,9 +172,9 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
   t_state.origin.seq = after_ops.first;  // nor are fingerprints
   if (same) {
     e.proven = true;
+    news_.push_back(fmt::format("from here on {} come from {}", e.form(), made_of(e.plan->figures())));
   } else {
-    e.plan.reset();
-    e.why = "its plan has other bits than its ops";
+    refuse(e, "its plan has other bits than its ops");
   }
   return values;
 }
@@ -149,20 +185,13 @@ void PlannedStep::rest() const {
 
 std::vector<std::string> PlannedStep::told() const {
   std::vector<std::string> lines;
-  for (const auto& e : entries_) {
-    const std::string batch = fmt::format("batches of {} {}", name(e->kind.x.dtype), to_string(e->kind.x.shape));
-    if (!e->why.empty()) {
-      lines.push_back(fmt::format("{} run op by op: {}", batch, e->why));
-    } else if (e->planned_steps > 0) {
-      const StepPlanFigures& f = e->plan->figures();
-      const std::string chains =
-          f.chains ? fmt::format(" ({} of them tile by tile in {} chains)", f.chained, f.chains) : "";
-      lines.push_back(fmt::format("{}: {} {} from a plan of {} kernels{}, whose values share {} instead of {}", batch,
-                                  e->planned_steps, called_, f.kernels, chains, in_mebibytes(f.arena_bytes),
-                                  in_mebibytes(f.value_bytes)));
-    }
-  }
-  if (!why_.empty()) lines.push_back(fmt::format("some {} ran op by op: {}", called_, why_));
+  for (const auto& e : entries_)
+    if (!e->why.empty())
+      lines.push_back(fmt::format("{} run op by op: {}", e->form(), e->why));
+    else if (e->planned_steps > 0)
+      lines.push_back(
+          fmt::format("{}: {} {} from {}", e->form(), e->planned_steps, called_, made_of(e->plan->figures())));
+  for (const std::string& why : why_) lines.push_back(fmt::format("some {} ran op by op: {}", called_, why));
   return lines;
 }
 

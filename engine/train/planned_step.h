@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -17,7 +18,8 @@ namespace tenon {
 // time beside the plan that was made of the second: the plan stays if output, loss, gradients and whatever else the
 // step writes (running statistics) have the same bits. Batches of another size have a plan of their own. Steps that
 // somebody looks at (a profile, a recorder, a history of memory, a debugger, hooks on layers) run op by op, planned or
-// not: the bits are the same, so nobody has to know. What cannot be planned runs op by op, and told() says why:
+// not: the bits are the same, so nobody has to know. Layers that were given other memory are planned anew, a few times.
+// What cannot be planned runs op by op, and told() says why:
 // a value that is read on the way (item()), attributes and constants that are others in the second step. A layer that
 // keeps a number beside its tensors and computes something else by it in a later step alone would be missed; such state
 // belongs into a buffer.
@@ -42,9 +44,12 @@ class PlannedStep {
   /// Between steps, before other work and after it: memory that only a plan can use goes back to the system.
   void rest() const;
   /// For a step that is not given to run().
-  void stay_eager(const std::string& why) { why_ = why; }
+  void stay_eager(const std::string& why);
   /// "a plan of 57 kernels ...", or why there is none; one line for each size of batch.
   std::vector<std::string> told() const;
+  /// What happened to the plans since the last call: a sentence for each that is made, dropped or refused. A reason is
+  /// told once.
+  std::vector<std::string> take_news() { return std::exchange(news_, {}); }
   /// The first plan, for people; null: there is none yet.
   const StepPlan* plan() const;
 
@@ -65,8 +70,12 @@ class PlannedStep {
     bool proven = false;
     std::string why = {};  ///< it is not planned; empty: it is, or will be
     int64_t planned_steps = 0;
+    int dropped = 0;           ///< plans of it that were
+    std::string form() const;  ///< "batches of f32 [64, 784]"
   };
   Entry* entry_of(Kind kind);
+  void drop(Entry& e);
+  void refuse(Entry& e, std::string why);
   Values trace(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
   Values prove(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
 
@@ -74,7 +83,8 @@ class PlannedStep {
   const char* called_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<const Tensor*> places_;  ///< of the model's parameters and buffers
-  std::string why_;
+  std::vector<std::string> why_;       ///< some steps ran op by op, each reason once
+  std::vector<std::string> news_;
 };
 
 }  // namespace tenon

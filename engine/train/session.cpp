@@ -356,11 +356,10 @@ int64_t TrainingSession::epochs() const { return impl_->recipe.integer("epochs")
 double TrainingSession::learning_rate() const { return impl_->schedule->at(impl_->place(), impl_->base_lr); }
 bool TrainingSession::is_text() const { return impl_->task->view().task == "language"; }
 std::vector<std::string> TrainingSession::planned() const {
-  std::vector<std::string> lines;
-  if (impl_->planned) lines = impl_->planned->told();
-  if (impl_->planned_evaluation)
-    for (const std::string& line : impl_->planned_evaluation->told()) lines.push_back("evaluation: " + line);
-  return lines;
+  return impl_->of_plans([](PlannedStep& p) { return p.told(); });
+}
+std::vector<std::string> TrainingSession::take_plan_news() {
+  return impl_->of_plans([](PlannedStep& p) { return p.take_news(); });
 }
 const StepPlan* TrainingSession::plan() const { return impl_->planned ? impl_->planned->plan() : nullptr; }
 Device TrainingSession::device() const { return impl_->device; }

@@ -220,6 +220,8 @@ class TrainingSession {
   /// Under compile = true: for each size of batch, what plan its steps come from or why they run op by op (Note [When a
   /// step is planned]); of evaluations, too. A sentence each; empty where nothing is known yet.
   std::vector<std::string> planned() const;
+  /// What happened to those plans since the last call: a sentence for each that was made, dropped or refused.
+  std::vector<std::string> take_plan_news();
   const StepPlan* plan() const;  ///< of the first size of batch that has one; null: none has
   /// Where the model is.
   Device device() const;

@@ -102,6 +102,15 @@ void TrainingSession::Impl::plan_steps() {
   planned_evaluation = wanted ? std::make_unique<PlannedStep>(*model, "batches") : nullptr;
 }
 
+std::vector<std::string> TrainingSession::Impl::of_plans(
+    const std::function<std::vector<std::string>(PlannedStep&)>& ask) const {
+  std::vector<std::string> lines;
+  if (planned) lines = ask(*planned);
+  if (planned_evaluation)
+    for (const std::string& line : ask(*planned_evaluation)) lines.push_back("evaluation: " + line);
+  return lines;
+}
+
 /// What a plan would leave out keeps the step from one.
 bool TrainingSession::Impl::plans(int64_t parts) {
   if (!planned) return false;

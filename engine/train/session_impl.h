@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -132,6 +133,8 @@ struct TrainingSession::Impl {
   bool plans(int64_t parts);
   /// Begins with no plan, where the recipe asks for any.
   void plan_steps();
+  /// What both kinds of plans say, that of evaluations marked so.
+  std::vector<std::string> of_plans(const std::function<std::vector<std::string>(PlannedStep&)>& ask) const;
   void apply(StepResult& r, const data::Batch& batch);
   void average_weights(const StepResult& r);
   nn::RandomState random_state() const;

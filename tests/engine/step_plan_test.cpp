@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -188,6 +190,10 @@ class Tallying : public nn::Module {
     add_parameter("w", w_);
   }
   std::string describe() const override { return "Tallying"; }
+  void move_weight() {
+    w_ = clone(detach(w_));
+    set_requires_grad(w_);
+  }
 
  protected:
   Tensor forward(const Tensor& x) override {
@@ -238,6 +244,53 @@ TEST(StepPlan, WhatChangesFromStepToStepIsFound) {
   EXPECT_SAYS(attribute.told(), "has other attributes in every step");
   EXPECT_SAYS(constant.told(), "reads a constant that changes");
   EXPECT_SAYS(value.told(), "a value is read on the way");
+}
+
+TEST(StepPlan, WhatHappensToPlansIsNewsOnce) {
+  Planned p(Tallying::As::nothing), other(Tallying::As::attribute);
+  std::vector<std::vector<std::string>> news, refused;
+  for (int i = 0; i < 5; ++i) {
+    p.run(full({2, 3}, i + 1));
+    news.push_back(p.step.take_news());
+    other.run(full({2, 3}, i + 1));
+    refused.push_back(other.step.take_news());
+  }
+  for (const size_t step : {0u, 1u, 3u, 4u}) EXPECT_TRUE(news[step].empty()) << step;
+  ASSERT_EQ(news[2].size(), 1u) << "the plan is proven in the third step";
+  EXPECT_SAYS(news[2][0], "batches of f32 [2, 3] come from a plan of ");
+  EXPECT_TRUE(refused[0].empty());
+  ASSERT_EQ(refused[1].size(), 1u) << "two traces differ";
+  EXPECT_SAYS(refused[1][0], "batches of f32 [2, 3] run op by op: ");
+  EXPECT_TRUE(refused[2].empty() && refused[4].empty());
+  const int id = p.model.add_forward_hook([](nn::Module&, std::span<const Tensor>, Tensor&) {});
+  for (int i = 0; i < 2; ++i) p.run(full({2, 3}, 9));
+  p.model.remove_hook(id);
+  const std::vector<std::string> hooked = p.step.take_news();
+  ASSERT_EQ(hooked.size(), 1u) << "a reason is told once";
+  EXPECT_SAYS(hooked[0], "some steps run op by op: hooks look at what layers compute");
+  p.run(full({4, 3}, 1));
+  p.run(full({4, 3}, 2));
+  p.run(full({4, 3}, 3));
+  const std::vector<std::string> wider = p.step.take_news();
+  ASSERT_EQ(wider.size(), 1u);
+  EXPECT_SAYS(wider[0], "batches of f32 [4, 3] come from a plan of ");
+}
+
+TEST(StepPlan, LayersWithOtherMemoryArePlannedAFewTimes) {
+  Planned p(Tallying::As::nothing);
+  std::vector<std::string> all;
+  for (int i = 0; i < 40; ++i) {
+    if (i % 4 == 3) p.model.move_weight();
+    p.run(full({2, 3}, i + 1));
+    for (const std::string& line : p.step.take_news()) all.push_back(line);
+  }
+  // Each plan costs three steps and lasts for one.
+  const auto count = [&](std::string_view what) {
+    return std::count_if(all.begin(), all.end(), [&](const std::string& line) { return line.find(what) != line.npos; });
+  };
+  EXPECT_EQ(count("are planned anew: layers were given other memory"), 4);
+  EXPECT_EQ(count("run op by op: layers are given other memory again and again"), 1);
+  EXPECT_EQ(count("come from a plan"), 5);
 }
 
 TEST(StepPlan, ResultsAreTheCallersAlone) {

@@ -17,6 +17,11 @@ TEST(CompileJourney, a_compiled_run_has_the_bits_of_any_other) {
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_NE(compiled.out.find("compiled: batches of f32 ["), std::string::npos) << compiled.out;
   EXPECT_NE(compiled.out.find(" steps from a plan of "), std::string::npos) << compiled.out;
+  EXPECT_NE(compiled.out.find("plan (step 3): from here on batches of f32 ["), std::string::npos) << compiled.out;
+  const Outcome events = tenon({"query", project, "SELECT run_name, step, kind FROM run_events", "--json"});
+  ASSERT_EQ(events.status, 0) << events.err;
+  EXPECT_NE(events.out.find("fast"), std::string::npos) << events.out;
+  EXPECT_EQ(events.out.find("plain"), std::string::npos) << events.out;
   const auto digest = [&](const std::string& run, const std::string& step) {
     const Outcome o = tenon({"digest", project, run, "--step", step, "--json"});
     EXPECT_EQ(o.status, 0) << o.err;

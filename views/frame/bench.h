@@ -87,6 +87,8 @@ class Bench : public QObject {
   int64_t shown_total_steps() const;  ///< that it is to do; not fewer than are done
   /// Where its watches began to hold, by step.
   const std::vector<WatchHit>& watch_hits() const { return watch_hits_; }
+  /// What it did on its way, by step.
+  const std::vector<projects::RunEvent>& run_events() const { return run_events_; }
 
   // The step that is loaded.
   const Links& links() const { return links_; }
@@ -170,6 +172,7 @@ class Bench : public QObject {
   void documents_changed();      ///< opened, closed, or another one is shown
   void run_changed();            ///< another run is shown
   void watch_hits_changed();     ///< of the run that is shown
+  void run_events_changed();     ///< of the run that is shown
   void step_changed();           ///< another step is loaded
   void status_changed();         ///< training went on
   void picked_changed();         ///< other runs are compared
@@ -203,6 +206,7 @@ class Bench : public QObject {
   void tell_filter();
   int64_t shown_run_ = 0;
   std::vector<WatchHit> watch_hits_;
+  std::vector<projects::RunEvent> run_events_;
   std::vector<int64_t> picked_;
   int64_t baseline_ = 0;
   Links links_;

@@ -15,7 +15,8 @@ namespace tenon::views {
 
 namespace {
 constexpr const char* kPlanTag = "plan a step";
-}
+constexpr qsizetype kMostEvents = 6;
+}  // namespace
 
 PlanView::PlanView(const ViewDef& def, Bench& bench, QWidget* parent)
     : View(def, bench, parent), model_(bench.model<PlanModel>()) {
@@ -29,6 +30,7 @@ PlanView::PlanView(const ViewDef& def, Bench& bench, QWidget* parent)
     if (!model_.planned() || !of_.same(wanted())) refresh();
   });
   connect(&bench, &Bench::selection_changed, this, &PlanView::follow);
+  connect(&bench, &Bench::run_events_changed, this, &PlanView::show_events);
   // Cancelled among the jobs: nobody hands its result over.
   connect(&bench.jobs, &Jobs::changed, this, [this] {
     if (!planning_ || bench_.jobs.has(kPlanTag)) return;
@@ -37,6 +39,7 @@ PlanView::PlanView(const ViewDef& def, Bench& bench, QWidget* parent)
     refresh();
   });
   refresh();
+  show_events();
 }
 
 PlanView::~PlanView() { model_.on_choose = nullptr; }
@@ -69,6 +72,17 @@ void PlanView::build() {
   headline_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   headline_->setContentsMargins(12, 6, 12, 4);
   box->addWidget(headline_);
+  events_ = new QLabel(page);
+  events_->setObjectName("plan.events");
+  events_->setWordWrap(true);
+  events_->setContentsMargins(12, 0, 12, 6);
+  events_->setTextFormat(Qt::RichText);
+  events_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  events_->setTextInteractionFlags(Qt::TextBrowserInteraction);
+  set_style(events_, "voice", "secondary");
+  connect(events_, &QLabel::linkActivated, this,
+          [this](const QString& step) { bench_.select(Selection::step(step.toLongLong(), "plan")); });
+  box->addWidget(events_);
   auto* split = new QSplitter(Qt::Vertical, page);
   split->setChildrenCollapsible(false);
   split->addWidget(make_canvas(model_));
@@ -179,13 +193,37 @@ void PlanView::show_why_empty() {
               .arg(run_name());
   else
     how = tr("The last steps of %1 are done again for it; nothing of them is kept.").arg(run_name());
-  set_empty(true, shows + " " + how, fresh ? tr("Plan a step") : tr("Plan a step of this run"), plan_now);
+  const QStringList seen = events(false);
+  const QString became = seen.isEmpty() ? QString() : "\n\n" + tr("In this run:") + "\n" + seen.join("\n");
+  set_empty(true, shows + " " + how + became, fresh ? tr("Plan a step") : tr("Plan a step of this run"), plan_now);
 }
 
 void PlanView::fill() {
   list_->set_table(model_.table());
   headline_->setText(QString::fromStdString(model_.headline()));
   follow();
+}
+
+QStringList PlanView::events(bool links) const {
+  QStringList lines;
+  for (const projects::RunEvent& e : bench_.run_events()) {
+    if (e.kind != "plan") continue;
+    const QString step = tr("step %1").arg(QString::fromStdString(format_grouped(e.step)));
+    const QString text = QString::fromStdString(e.text);
+    lines += links ? QString("<a href=\"%1\">%2</a>: %3").arg(e.step).arg(step.toHtmlEscaped(), text.toHtmlEscaped())
+                   : step + ": " + text;
+  }
+  if (const qsizetype earlier = lines.size() - kMostEvents; earlier > 0) {
+    const QString more = tr("%1 earlier ones are in the table run_events of Query").arg(earlier);
+    lines = QStringList(links ? more.toHtmlEscaped() : more) + lines.mid(earlier);
+  }
+  return lines;
+}
+
+void PlanView::show_events() {
+  events_->setText(events(true).join("<br>"));
+  events_->setVisible(!events_->text().isEmpty());
+  if (!model_.planned()) show_why_empty();
 }
 
 void PlanView::follow() {

@@ -35,6 +35,9 @@ class PlanView : public View {
   void refresh();
   void show_why_empty();
   void fill();
+  /// What became of plans in the run that is shown, a line each. `links`: rich text whose steps can be clicked.
+  QStringList events(bool links) const;
+  void show_events();
   /// The rows and the sentence of what is selected.
   void follow();
   void plan();
@@ -48,6 +51,7 @@ class PlanView : public View {
   TableList* list_ = nullptr;
   ElidedLabel* told_ = nullptr;  ///< of the kernel that is selected
   QLabel* headline_ = nullptr;
+  QLabel* events_ = nullptr;
   QToolButton* again_ = nullptr;
   QToolButton* step_ = nullptr;
   Of of_;  ///< planned last, or being planned

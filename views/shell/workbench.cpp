@@ -5,6 +5,7 @@
 #include <QTime>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -22,6 +23,14 @@ namespace tenon::views {
 
 using projects::MetricRow;
 using projects::Project;
+
+namespace {
+template <class T>
+void add_missing(std::vector<T>& all, const std::vector<T>& more) {
+  for (const T& one : more)
+    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+}
+}  // namespace
 
 struct Workbench::Opened {
   Document::Kind kind = Document::Kind::project;
@@ -225,6 +234,7 @@ void Workbench::show_project(std::shared_ptr<Project> project, ProjectContents c
   shown_run_ = 0;
   training_model.set_run("", 0);
   show_watch_hits({});
+  show_events({});
   results_.reset();
   emit results_changed();
   quantized_.reset();
@@ -315,6 +325,7 @@ void Workbench::show_again() {
   const auto* r = shown();
   training_model.set_run(r ? r->name : "", r ? r->total_steps : 0);
   show_watch_hits({});
+  show_events({});
   load_metrics();
   emit run_changed();
   emit state_changed();
@@ -330,14 +341,18 @@ void Workbench::load_metrics() {
         auto series = read_series(*project, run, cancelled);
         std::vector<WatchHit> hits = project->watch_hits(run);
         std::erase_if(hits, [](const WatchHit& h) { return !h.begins; });
-        return std::pair(std::move(series), std::move(hits));
+        return std::tuple(std::move(series), std::move(hits), project->events(run));
       },
-      [this, run](std::pair<std::map<std::string, Series>, std::vector<WatchHit>> read) {
+      [this,
+       run](std::tuple<std::map<std::string, Series>, std::vector<WatchHit>, std::vector<projects::RunEvent>> read) {
         if (run != shown_run_) return;
-        auto& [series, hits] = read;
-        for (const WatchHit& h : live_hits_)  // what came while the file was read
-          if (driver_ && status_.run == run && std::find(hits.begin(), hits.end(), h) == hits.end()) hits.push_back(h);
+        auto& [series, hits, events] = read;
+        if (driver_ && status_.run == run) {  // what came while the file was read
+          add_missing(hits, live_hits_);
+          add_missing(events, live_events_);
+        }
         show_watch_hits(std::move(hits));
+        show_events(std::move(events));
         const auto* info = shown();
         const std::string& name = info ? info->name : status_.name;
         const int64_t total = info ? info->total_steps : status_.total_steps;
@@ -358,6 +373,12 @@ void Workbench::show_watch_hits(std::vector<WatchHit> hits) {
   if (hits == watch_hits_) return;
   watch_hits_ = std::move(hits);
   emit watch_hits_changed();
+}
+
+void Workbench::show_events(std::vector<projects::RunEvent> events) {
+  if (events == run_events_) return;
+  run_events_ = std::move(events);
+  emit run_events_changed();
 }
 
 void Workbench::show_step(const Links& links) {

@@ -211,6 +211,8 @@ class Workbench : public Bench {
   void tell_blocked(const projects::RunStatus& before);
   void follow_watches(const projects::RunStatus& before);
   void show_watch_hits(std::vector<WatchHit> hits);
+  void follow_events();
+  void show_events(std::vector<projects::RunEvent> events);
   void tell_done(const QString& title, const std::string& text, const QString& button = {},
                  std::function<void()> act = {});
 
@@ -233,7 +235,8 @@ class Workbench : public Bench {
   int64_t begun_after_ms_ = 0;  ///< when it was there
   bool takes_over_ = false;     ///< the whole is taking its place
   std::vector<projects::MetricRow> live_rows_;
-  std::vector<WatchHit> live_hits_;  ///< where a watch of the run that trains began to hold
+  std::vector<WatchHit> live_hits_;              ///< where a watch of the run that trains began to hold
+  std::vector<projects::RunEvent> live_events_;  ///< what the run that trains did on its way
   QTimer tick_, save_timer_;
   QTimer look_;               ///< for what others do to the project
   QTimer look_beside_;        ///< and to what is open beside it

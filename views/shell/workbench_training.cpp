@@ -186,10 +186,12 @@ void Workbench::lead(Trained run) {
     pick(std::move(beside));
   }
   live_hits_.clear();
+  live_events_.clear();
   if (follows) {
     shown_run_ = status_.run;
     show_step({});
     show_watch_hits({});
+    show_events({});
     training_model.set_run(status_.name, status_.total_steps);
   }
   tick_.start();
@@ -209,6 +211,7 @@ void Workbench::tick() {
   driver_->drain(rows);
   live_rows_.insert(live_rows_.end(), rows.begin(), rows.end());
   follow_watches(before);
+  follow_events();
   if (status_.run == shown_run_) {
     training_model.add(rows);
     if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
@@ -268,6 +271,20 @@ void Workbench::follow_watches(const RunStatus& before) {
                  select(Selection::step(step, "watch"));
                },
                [this, by = status_.paused_by] { return driver_ && status_.paused_by == by; }});
+}
+
+void Workbench::follow_events() {
+  std::vector<projects::RunEvent> events;
+  driver_->drain(events);
+  for (const projects::RunEvent& e : events)
+    log(tr("%1, step %2: %3")
+            .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(e.step)),
+                 QString::fromStdString(e.text)));
+  live_events_.insert(live_events_.end(), events.begin(), events.end());
+  if (status_.run != shown_run_ || events.empty()) return;
+  std::vector<projects::RunEvent> all = run_events_;
+  all.insert(all.end(), events.begin(), events.end());
+  show_events(std::move(all));
 }
 
 /// A full disk holds the run; it goes on by itself once there is room.

@@ -126,6 +126,39 @@ TEST_F(PlanPage, what_cannot_be_planned_says_why) {
   EXPECT_TRUE(button("Plan again"));
 }
 
+TEST_F(PlanPage, what_became_of_plans_in_the_run_is_told_at_once_and_kept) {
+  open_spirals();
+  QStringList logged;
+  QObject::connect(bench_.get(), &Bench::logged, [&](const QString& line, bool) { logged += line; });
+  train(10, {{"compile", "true"}});
+  bring();
+  EXPECT_EQ(logged.filter("step 3: from here on batches of f32 [").size(), 1) << logged.join("\n").toStdString();
+  EXPECT_NE(said().find("In this run:\nstep 3: from here on batches of f32 ["), std::string::npos) << said();
+  planned_by("Plan a step of this run");
+  auto* events = part<QLabel>("plan.events");
+  ASSERT_TRUE(events->isVisible());
+  EXPECT_NE(events->text().toStdString().find(" come from a plan of "), std::string::npos);
+  // A click on the step selects it.
+  click(events, QPoint(events->contentsRect().left() + 8, events->contentsRect().top() + 8));
+  settle();
+  EXPECT_TRUE(bench_->bus.current().same(Selection::step(3))) << events->text().toStdString();
+  // From the file.
+  const int64_t run = bench_->shown_run();
+  train(6);
+  bring();
+  EXPECT_FALSE(events->isVisible()) << "the other run has none";
+  bench_->show_run(run);
+  until([&] { return !bench_->run_events().empty(); });
+  planned_by("Plan a step of this run");
+  EXPECT_NE(events->text().toStdString().find("step 3"), std::string::npos);
+  close_window();
+  open(file_);
+  bench_->show_run(run);
+  until([&] { return !bench_->run_events().empty(); });
+  bring();
+  EXPECT_NE(said().find("step 3: from here on batches of f32 ["), std::string::npos) << said();
+}
+
 TEST_F(PlanPage, another_run_or_project_drops_what_is_shown) {
   make_window();
   bring();
