@@ -30,7 +30,7 @@ class Recorder {
 
   /// Written within a quarter of a second, or with the next checkpoint.
   void metrics(std::vector<MetricRow> rows);
-  /// What watches saw of a step: in the file before its points are.
+  /// What watches saw of a step, and what the run did on its way: in the file before the step's points are.
   void watch_hits(std::vector<WatchHit> hits);
   void events(std::vector<RunEvent> events);
   void watch_costs(std::vector<WatchCost> costs);

@@ -70,6 +70,7 @@ void RunDriver::Impl::train() {
   const int64_t every = session->recipe().integer("checkpoint_every");
   if (saved_step < 0) save_checkpoint();
   start_clock();
+  tell_plans();  // of the steps that were done again on the way to where a branch begins
   if (prune) pruned = prune({});
   if (!fresh || info.branch) recall_evaluations();
   // A stop may have come between the last step of an epoch and its evaluation. Where a branch begins, its parent's was.
@@ -243,8 +244,8 @@ void RunDriver::Impl::after_step(const StepResult& r) {
       s.nan_step = r.step;
     }
   }
-  publish(std::move(rows));
   tell_plans();
+  publish(std::move(rows));
   after_watches(true);
 }
 
@@ -271,8 +272,8 @@ void RunDriver::Impl::evaluate() {
   if (better && std::isfinite(value)) best = {{"metric", "test_" + e.decisive.name}, {"value", value}, {"step", step}};
   for (const MetricRow& row : rows) evaluated[row.name].push_back({step, row.point.value});
   judge();
-  publish(std::move(rows));
   tell_plans();
+  publish(std::move(rows));
   after_watches(false);
   rate_from = Clock::now();
   rate_samples = rate_targets = 0;

@@ -4,7 +4,8 @@
 
 // Connectionist temporal classification (Graves et al., 2006), as engine/ops/ctc.cpp has it: logarithms of the shares
 // of ways that begin (alpha) or end (beta) at each label of a sequence with blanks between, in double precision. A
-// block takes a sequence; its threads take the labels of a step, and steps follow one another.
+// block takes a sequence; its threads take the labels of a step, and steps follow one another. Of a length or label out
+// of range, for which the CPU throws, the loss is NaN and the gradient 0.
 namespace tenon::cuda {
 namespace {
 
@@ -32,7 +33,7 @@ struct CtcSequence {
   __device__ CtcSequence(const CtcTask& task, int64_t at) : t(task), i(at), steps(t.steps[at]), length(t.lengths[at]) {
     labels = 2 * length + 1;
   }
-  /// Lengths and labels are of those that there are.
+  /// Whether all lengths and labels are in range.
   __device__ bool fits() const {
     if (steps < 0 || steps > t.all_steps || length < 0 || length > t.most) return false;
     for (int64_t k = 0; k < length; ++k)

@@ -18,7 +18,8 @@
 //   const KernelOf doubled_entry{"doubled", run_doubled};          // the op's name in the registry
 // Rules: the same bits in every run (no floating-point atomics; sums in an order that depends on sizes alone), strides
 // and broadcasts without copies where that is natural, no synchronisation, no read of device memory by the host, and
-// everything that a thread writes is written by one thread. want() comes before the first launch. Outputs may be any
+// everything that a thread writes is written by one thread, but for whole numbers that are added up by atomicAdd().
+// want() comes before the first launch. Outputs may be any
 // dense or strided layout, and the output of an in-place form is the input itself.
 // Kernels compile under nvcc and, for the tests, under the host's compiler (core/cuda/runtime.h): shared memory is
 // TENON_SHARED, launches go through launch(), every __syncthreads() is reached by all threads of a block, and warps

@@ -59,7 +59,7 @@ __device__ Item item_at(const SortTask& t, int64_t row, int64_t place) {
 }
 
 /// Sorts the tiles of every row and writes the first `keep` of each, one behind the other: `kept` a row. From the
-/// task's elements where `from` is null. `tile` is a power of two, twice the threads of the block or more.
+/// task's elements where `from` is null. `tile` is a power of two; threads beyond half of it have nothing to compare.
 template <class Item>
 __global__ void __launch_bounds__(kSortThreads)
     sort_tiles(SortTask t, const Item* from, Item* to, int64_t n, int tile, int64_t keep, int64_t kept) {

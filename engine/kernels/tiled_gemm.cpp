@@ -15,8 +15,8 @@ constexpr int64_t kRows = 96;                  // of A packed at a time: with de
 constexpr int64_t kColumns = 1024;             // of B
 constexpr int64_t kPackedAtOnce = 32768;       // elements that a thread packs before it looks for more
 constexpr int64_t kWorthAThread = 512 * 1024;  // multiply-adds
-constexpr int64_t kPieceRows = 24;  // of a whole product: threads end together, and one that others hold up has less
-constexpr int64_t kCached = 64 * 1024;  // bytes
+constexpr int64_t kPieceRows = 24;             // of a whole product: few, so that threads end at about the same time
+constexpr int64_t kCached = 64 * 1024;         // bytes
 
 /// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
 /// tell of it in an order that depends on the threads.

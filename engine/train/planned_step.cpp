@@ -16,7 +16,8 @@ namespace tenon {
 namespace {
 
 constexpr size_t kMostPlans = 8;  // a run has one size of batch, and another at the end of an epoch
-constexpr int kMostDropped = 4;   // of one size; a plan costs three steps, and one that does not last is none
+constexpr int kMostDropped = 4;   // of one size, one after the other, that did not last
+constexpr int64_t kLasts = 10;    // steps: a plan costs three
 constexpr uint32_t kLooked = mode::observe | mode::profile | mode::memory | mode::interrupt | mode::inference;
 
 /// What two tensors have in common that have the same bits; 0: there is none.
@@ -67,8 +68,8 @@ void PlannedStep::refuse(Entry& e, std::string why) {
 
 /// Its layers were given other memory.
 void PlannedStep::drop(Entry& e) {
-  const int dropped = e.dropped + 1;
-  e = {.kind = e.kind, .dropped = dropped};
+  const int dropped = e.planned_steps < kLasts ? e.dropped + 1 : 0;
+  e = {.kind = e.kind, .earlier_steps = e.earlier_steps + e.planned_steps, .dropped = dropped};
   if (dropped > kMostDropped) return refuse(e, "layers are given other memory again and again");
   news_.push_back(fmt::format("{} are planned anew: layers were given other memory", e.form()));
 }
@@ -185,12 +186,15 @@ void PlannedStep::rest() const {
 
 std::vector<std::string> PlannedStep::told() const {
   std::vector<std::string> lines;
-  for (const auto& e : entries_)
+  for (const auto& e : entries_) {
+    const int64_t steps = e->earlier_steps + e->planned_steps;
     if (!e->why.empty())
-      lines.push_back(fmt::format("{} run op by op: {}", e->form(), e->why));
-    else if (e->planned_steps > 0)
-      lines.push_back(
-          fmt::format("{}: {} {} from {}", e->form(), e->planned_steps, called_, made_of(e->plan->figures())));
+      lines.push_back(fmt::format("{} run op by op{}: {}", e->form(),
+                                  steps ? fmt::format(" after {} {} from plans", steps, called_) : "", e->why));
+    else if (steps > 0)
+      lines.push_back(fmt::format("{}: {} {} from {}", e->form(), steps, called_,
+                                  e->plan ? made_of(e->plan->figures()) : "plans that were dropped"));
+  }
   for (const std::string& why : why_) lines.push_back(fmt::format("some {} ran op by op: {}", called_, why));
   return lines;
 }

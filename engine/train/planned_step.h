@@ -18,11 +18,11 @@ namespace tenon {
 // time beside the plan that was made of the second: the plan stays if output, loss, gradients and whatever else the
 // step writes (running statistics) have the same bits. Batches of another size have a plan of their own. Steps that
 // somebody looks at (a profile, a recorder, a history of memory, a debugger, hooks on layers) run op by op, planned or
-// not: the bits are the same, so nobody has to know. Layers that were given other memory are planned anew, a few times.
-// What cannot be planned runs op by op, and told() says why:
-// a value that is read on the way (item()), attributes and constants that are others in the second step. A layer that
-// keeps a number beside its tensors and computes something else by it in a later step alone would be missed; such state
-// belongs into a buffer.
+// not: the bits are the same, so nobody has to know. Layers that were given other memory are planned anew, unless
+// that happens again and again.
+// What cannot be planned runs op by op, and told() says why: a value that is read on the way (item()), attributes and
+// constants that are others in the second step. A layer that keeps a number beside its tensors and computes something
+// else by it in a later step alone would be missed; such state belongs into a buffer.
 
 /// Forward and backward of a session's steps, from plans where there are some.
 class PlannedStep {
@@ -68,10 +68,11 @@ class PlannedStep {
     std::optional<StepTrace> first = {};
     std::unique_ptr<StepPlan> plan = {};
     bool proven = false;
-    std::string why = {};  ///< it is not planned; empty: it is, or will be
-    int64_t planned_steps = 0;
-    int dropped = 0;           ///< plans of it that were
-    std::string form() const;  ///< "batches of f32 [64, 784]"
+    std::string why = {};       ///< it is not planned; empty: it is, or will be
+    int64_t planned_steps = 0;  ///< of this plan
+    int64_t earlier_steps = 0;  ///< of plans before it
+    int dropped = 0;            ///< plans that did not last, one after the other
+    std::string form() const;   ///< "batches of f32 [64, 784]"
   };
   Entry* entry_of(Kind kind);
   void drop(Entry& e);

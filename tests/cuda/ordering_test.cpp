@@ -79,6 +79,15 @@ TEST(CudaOrdering, RowsOfOneTileAndOfMany) {
   }
 }
 
+TEST(CudaOrdering, TheFirstFewOfManyTilesOfWideTypes) {
+  for (const DType t : {DType::f64, DType::i64}) {
+    const Tensor x = with_ties({3, 2600}, t);
+    for (const int64_t k : {int64_t{9}, int64_t{500}, int64_t{600}})
+      expect_ordered(
+          "topk", [k](const Tensor& v) { return topk(v, k, -1, false); }, x);
+  }
+}
+
 TEST(CudaOrdering, EveryTypeAndAxis) {
   for (const DType t : {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::f16,
                         DType::bf16, DType::f32, DType::f64}) {
@@ -136,22 +145,56 @@ TEST(CudaOrdering, CountsInBins) {
   }
 }
 
+/// Labels that repeat, one that is the blank, a sequence without a label, one that is too short for its labels and one
+/// without a step.
+struct Sequences {
+  Tensor targets = empty({6, 6}, DType::i64), steps = empty({6}, DType::i64), lengths = empty({6}, DType::i64);
+  Sequences() {
+    const int64_t labels[] = {1, 1, 2, 3, 3, 1, 2, 0, 2, 4, 1, 2, 4, 4, 4, 4, 4, 4,
+                              1, 2, 3, 4, 1, 2, 3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1};
+    std::copy(std::begin(labels), std::end(labels), targets.data<int64_t>());
+    const int64_t of_steps[] = {30, 21, 30, 9, 4, 0}, of_labels[] = {6, 4, 6, 0, 6, 0};
+    std::copy(std::begin(of_steps), std::end(of_steps), steps.data<int64_t>());
+    std::copy(std::begin(of_labels), std::end(of_labels), lengths.data<int64_t>());
+  }
+  Tensor losses(const Tensor& x, bool zero_infinity) const {
+    const Device d = x.device();
+    return ctc_loss(log_softmax(x, -1), to_device(targets, d), to_device(steps, d), to_device(lengths, d), 0,
+                    Reduction::none, zero_infinity);
+  }
+};
+
 TEST(CudaOrdering, WaysThroughSequences) {
-  // Labels that repeat, one that is the blank, a sequence without a label and one that is too short for its labels.
-  const Tensor targets = empty({5, 6}, DType::i64), steps = empty({5}, DType::i64), lengths = empty({5}, DType::i64);
-  const int64_t labels[] = {1, 1, 2, 3, 3, 1, 2, 0, 2, 4, 1, 2, 4, 4, 4, 4, 4, 4, 1, 2, 3, 4, 1, 2, 3, 3, 3, 3, 3, 3};
-  std::copy(std::begin(labels), std::end(labels), targets.data<int64_t>());
-  const int64_t of_steps[] = {30, 21, 30, 9, 4}, of_labels[] = {6, 4, 6, 0, 6};
-  std::copy(std::begin(of_steps), std::end(of_steps), steps.data<int64_t>());
-  std::copy(std::begin(of_labels), std::end(of_labels), lengths.data<int64_t>());
+  const Sequences s;
   for (const DType t : {DType::f32, DType::f64})
-    emulated::expect_the_cpus("ctc",
-                              [&](const std::vector<Tensor>& in) {
-                                const Device d = in[0].device();
-                                return ctc_loss(log_softmax(in[0], -1), to_device(targets, d), to_device(steps, d),
-                                                to_device(lengths, d), 0, Reduction::sum, true);
-                              },
-                              {emulated::scattered({30, 5, 5}, 1, t)}, {"ctc_loss", "ctc_loss_backward"});
+    emulated::expect_the_cpus("ctc", [&](const std::vector<Tensor>& in) { return s.losses(in[0], true); },
+                              {emulated::scattered({30, 6, 5}, 1, t)}, {"ctc_loss", "ctc_loss_backward"});
+  // No way leads through a sequence that is too short.
+  const Tensor x = emulated::scattered({30, 6, 5}, 1);
+  const Tensor here = s.losses(x, false), there = to_host(s.losses(to_device(x, emulated::device()), false));
+  EXPECT_EQ(there.data<float>()[4], INFINITY);
+  EXPECT_EQ(here.data<float>()[4], INFINITY);
+  EXPECT_NEAR(there.data<float>()[0], here.data<float>()[0], 1e-4);
+}
+
+TEST(CudaOrdering, ASequenceThatDoesNotFitIsNaNAlone) {
+  const Tensor x = emulated::scattered({30, 6, 5}, 1);
+  const Tensor right = to_host(Sequences().losses(to_device(x, emulated::device()), true));
+  for (const int fault : {0, 1, 2, 3}) {
+    Sequences s;
+    if (fault == 0) s.targets.data<int64_t>()[6] = 5;
+    if (fault == 1) s.targets.data<int64_t>()[6] = -1;
+    if (fault == 2) s.steps.data<int64_t>()[1] = 31;
+    if (fault == 3) s.lengths.data<int64_t>()[1] = 7;
+    const Tensor y = to_host(s.losses(to_device(x, emulated::device()), true));
+    for (int i = 0; i < 6; ++i) {
+      if (i == 1) {
+        EXPECT_TRUE(std::isnan(y.data<float>()[i])) << fault;
+      } else {
+        EXPECT_EQ(y.data<float>()[i], right.data<float>()[i]) << fault << ", sequence " << i;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "core/vectors.h"
 
 namespace tenon::kernels {
 namespace {
@@ -42,7 +43,19 @@ struct Sides {
   }
 };
 
-TEST(PackedProduct, rows_and_columns_of_any_number) {
+/// Our own tiles take some sizes where vectors are wide; oneDNN takes all others.
+class PackedProductIn : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (GetParam() && !has_wide_vectors()) GTEST_SKIP() << "this processor has no vectors of 512 bits";
+    allow_wide_vectors(GetParam());
+  }
+  void TearDown() override { allow_wide_vectors(true); }
+};
+INSTANTIATE_TEST_SUITE_P(Vectors, PackedProductIn, testing::Bool(),
+                         [](const auto& i) { return i.param ? "wide" : "plain"; });
+
+TEST_P(PackedProductIn, rows_and_columns_of_any_number) {
   for (const int64_t n : {5, 191, 192, 200, 515})
     for (const int64_t k : {1, 40, 513})
       for (const int64_t rows : {1, 2, 13, 49, 130, 2049}) {
@@ -69,7 +82,7 @@ TEST(PackedProduct, rows_and_columns_of_any_number) {
       }
 }
 
-TEST(PackedProduct, bits_do_not_depend_on_threads_or_on_who_asks_beside) {
+TEST_P(PackedProductIn, bits_do_not_depend_on_threads_or_on_who_asks_beside) {
   for (const int64_t n : {150, 640}) {
     const Sides s(150, 700, n, true);
     const PackedProduct product(s.k, n, true, s.w.data(), s.bias.data());

@@ -291,6 +291,19 @@ TEST(StepPlan, LayersWithOtherMemoryArePlannedAFewTimes) {
   EXPECT_EQ(count("are planned anew: layers were given other memory"), 4);
   EXPECT_EQ(count("run op by op: layers are given other memory again and again"), 1);
   EXPECT_EQ(count("come from a plan"), 5);
+  EXPECT_SAYS(p.told(), "run op by op after 4 steps from plans: layers are given other memory again and again");
+}
+
+TEST(StepPlan, APlanThatLastsIsNoneThatIsGivenUp) {
+  Planned p(Tallying::As::nothing);
+  int made = 0;
+  for (int i = 0; i < 15 * 7; ++i) {
+    if (i % 15 == 14) p.model.move_weight();
+    p.run(full({2, 3}, i + 1));
+    for (const std::string& line : p.step.take_news()) made += line.find("come from a plan") != line.npos;
+  }
+  EXPECT_EQ(made, 7);
+  EXPECT_SAYS(p.told(), "83 steps from plans that were dropped");
 }
 
 TEST(StepPlan, ResultsAreTheCallersAlone) {

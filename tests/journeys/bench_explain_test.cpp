@@ -53,5 +53,18 @@ TEST(BenchExplainJourney, the_nodes_of_a_model_file_as_they_run) {
   EXPECT_EQ(pages, 1);
 }
 
+TEST(BenchExplainJourney, norms_and_integers_that_run_as_part_of_a_node_are_said) {
+  Folder folder;
+  const std::string project = folder / "p.tenon", model = folder / "m.onnx";
+  ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--run", "r", "--max-steps", "20"}).status, 0);
+  ASSERT_EQ(tenon({"export", project, "r", "-o", model, "--quantize", "int8-static"}).status, 0);
+  const Outcome told = tenon({"bench", "onnx", model, "--batch", "3", "--explain", "--seconds", "0.05"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  if (told.out.find("integer nodes: none") == std::string::npos) {
+    EXPECT_NE(told.out.find(" + QuantizeLinear"), std::string::npos) << told.out;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::journeys

@@ -170,10 +170,12 @@ void PlanView::show_why_empty() {
     return set_waiting(
         bench_.jobs, [](const Jobs::State& job) { return job.tag == kPlanTag; },
         tr("steps are done again and traced, as compile does it."));
-  if (!fault_.isEmpty()) return set_empty(true, fault_, can_plan() ? tr("Try again") : QString(), plan_now);
+  const QStringList seen = events(false);
+  const QString became = seen.isEmpty() ? QString() : "\n\n" + tr("In this run:") + "\n" + seen.join("\n");
+  if (!fault_.isEmpty()) return set_empty(true, fault_ + became, can_plan() ? tr("Try again") : QString(), plan_now);
   if (model_.plan())
-    return set_empty(true, QString::fromStdString(model_.headline()), can_plan() ? tr("Plan again") : QString(),
-                     plan_now);
+    return set_empty(true, QString::fromStdString(model_.headline()) + became,
+                     can_plan() ? tr("Plan again") : QString(), plan_now);
   if (!bench_.shown_run() && !bench_.contents().runs.empty())
     return set_empty(true, tr("Pick a run: the plan of its steps will be here."));
   if (!can_plan())
@@ -193,8 +195,6 @@ void PlanView::show_why_empty() {
               .arg(run_name());
   else
     how = tr("The last steps of %1 are done again for it; nothing of them is kept.").arg(run_name());
-  const QStringList seen = events(false);
-  const QString became = seen.isEmpty() ? QString() : "\n\n" + tr("In this run:") + "\n" + seen.join("\n");
   set_empty(true, shows + " " + how + became, fresh ? tr("Plan a step") : tr("Plan a step of this run"), plan_now);
 }
 
@@ -214,7 +214,7 @@ QStringList PlanView::events(bool links) const {
                    : step + ": " + text;
   }
   if (const qsizetype earlier = lines.size() - kMostEvents; earlier > 0) {
-    const QString more = tr("%1 earlier ones are in the table run_events of Query").arg(earlier);
+    const QString more = tr("Earlier ones (%1): the table run_events of Query").arg(earlier);
     lines = QStringList(links ? more.toHtmlEscaped() : more) + lines.mid(earlier);
   }
   return lines;

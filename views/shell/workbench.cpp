@@ -15,6 +15,7 @@
 #include "projects/time_travel.h"
 #include "tracing/record/step_record.h"
 #include "views/frame/view_def.h"
+#include "views/shared/add_missing.h"
 #include "views/shared/format.h"
 #include "views/shared/language.h"
 #include "views/shared/settings.h"
@@ -23,14 +24,6 @@ namespace tenon::views {
 
 using projects::MetricRow;
 using projects::Project;
-
-namespace {
-template <class T>
-void add_missing(std::vector<T>& all, const std::vector<T>& more) {
-  for (const T& one : more)
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
-}
-}  // namespace
 
 struct Workbench::Opened {
   Document::Kind kind = Document::Kind::project;
@@ -351,6 +344,8 @@ void Workbench::load_metrics() {
           add_missing(hits, live_hits_);
           add_missing(events, live_events_);
         }
+        for (const Trained& t : beside_)
+          if (t.status.run == run) add_missing(events, t.events);
         show_watch_hits(std::move(hits));
         show_events(std::move(events));
         const auto* info = shown();

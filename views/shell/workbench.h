@@ -151,6 +151,7 @@ class Workbench : public Bench {
     std::shared_ptr<projects::RunDriver> driver;
     projects::RunStatus status;
     std::vector<projects::MetricRow> rows;  ///< all that it has recorded since it was begun or gone on with
+    std::vector<projects::RunEvent> events = {};
   };
   std::shared_future<void> arranged_for(Document::Kind kind);
   void read(const QString& path, Document::Kind kind);
@@ -211,7 +212,9 @@ class Workbench : public Bench {
   void tell_blocked(const projects::RunStatus& before);
   void follow_watches(const projects::RunStatus& before);
   void show_watch_hits(std::vector<WatchHit> hits);
-  void follow_events();
+  /// `live`: those of the run so far.
+  void follow_events(projects::RunDriver& driver, const projects::RunStatus& status,
+                     std::vector<projects::RunEvent>& live);
   void show_events(std::vector<projects::RunEvent> events);
   void tell_done(const QString& title, const std::string& text, const QString& button = {},
                  std::function<void()> act = {});

@@ -129,6 +129,7 @@ bool Workbench::follow_beside() {
     std::vector<projects::MetricRow> rows;
     t.driver->drain(rows);
     t.rows.insert(t.rows.end(), rows.begin(), rows.end());
+    follow_events(*t.driver, t.status, t.events);
     news = news || !rows.empty() || t.status.step != before.step || t.status.state != before.state;
     if (t.status.run == shown_run_) {
       training_model.add(rows);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "views/shared/add_missing.h"
 #include "views/shared/format.h"
 #include "views/shell/workbench.h"
 
@@ -186,7 +187,7 @@ void Workbench::lead(Trained run) {
     pick(std::move(beside));
   }
   live_hits_.clear();
-  live_events_.clear();
+  live_events_ = std::move(run.events);
   if (follows) {
     shown_run_ = status_.run;
     show_step({});
@@ -211,7 +212,7 @@ void Workbench::tick() {
   driver_->drain(rows);
   live_rows_.insert(live_rows_.end(), rows.begin(), rows.end());
   follow_watches(before);
-  follow_events();
+  follow_events(*driver_, status_, live_events_);
   if (status_.run == shown_run_) {
     training_model.add(rows);
     if (status_.step != before.step || status_.state != before.state) training_model.set_status(status_);
@@ -258,7 +259,7 @@ void Workbench::follow_watches(const RunStatus& before) {
   live_hits_.insert(live_hits_.end(), hits.begin(), hits.end());
   if (status_.run == shown_run_ && !hits.empty()) {
     std::vector<WatchHit> all = watch_hits_;
-    all.insert(all.end(), hits.begin(), hits.end());
+    add_missing(all, hits);
     show_watch_hits(std::move(all));
   }
   if (status_.paused_by.empty() || status_.paused_by == before.paused_by) return;
@@ -273,17 +274,17 @@ void Workbench::follow_watches(const RunStatus& before) {
                [this, by = status_.paused_by] { return driver_ && status_.paused_by == by; }});
 }
 
-void Workbench::follow_events() {
+void Workbench::follow_events(RunDriver& driver, const RunStatus& status, std::vector<projects::RunEvent>& live) {
   std::vector<projects::RunEvent> events;
-  driver_->drain(events);
+  driver.drain(events);
   for (const projects::RunEvent& e : events)
     log(tr("%1, step %2: %3")
-            .arg(QString::fromStdString(status_.name), QString::fromStdString(format_grouped(e.step)),
+            .arg(QString::fromStdString(status.name), QString::fromStdString(format_grouped(e.step)),
                  QString::fromStdString(e.text)));
-  live_events_.insert(live_events_.end(), events.begin(), events.end());
-  if (status_.run != shown_run_ || events.empty()) return;
+  live.insert(live.end(), events.begin(), events.end());
+  if (status.run != shown_run_ || events.empty()) return;
   std::vector<projects::RunEvent> all = run_events_;
-  all.insert(all.end(), events.begin(), events.end());
+  add_missing(all, events);
   show_events(std::move(all));
 }
 

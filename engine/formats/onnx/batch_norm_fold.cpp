@@ -67,6 +67,7 @@ bool folded(OnnxGraph& g, const ValueFlow& flow, FreeNames& names, OnnxNode& con
     g.initializers.emplace_back(conv.inputs[2], bias);
   }
   conv.outputs[0] = bn.outputs[0];
+  conv.made_of = conv.types() + " + " + bn.types();
   return true;
 }
 

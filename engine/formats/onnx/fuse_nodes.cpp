@@ -263,7 +263,7 @@ class Fusing {
     n.inputs.insert(n.inputs.end(), chain.beside().begin(), chain.beside().end());
     for (const size_t i : nodes) {
       f.nodes.push_back(before_.nodes[i]);
-      if (nodes.size() > 1) n.made_of += (n.made_of.empty() ? "" : " + ") + before_.nodes[i].op_type;
+      if (i != nodes[0]) n.made_of = n.types() + " + " + before_.nodes[i].types();
       for (const std::string& name : before_.nodes[i].inputs)
         if (const Tensor* t = flow_.is_constant(name) ? before_.initializer(name) : nullptr) f.constants[name] = *t;
     }

@@ -285,7 +285,9 @@ class IntegerPlanner {
   /// A node behind it becomes part of it.
   void take_in(OnnxNode& n, int behind) {
     gone_.insert(static_cast<size_t>(behind));
-    n.outputs = {g_.nodes[static_cast<size_t>(behind)].outputs[0]};
+    const OnnxNode& b = g_.nodes[static_cast<size_t>(behind)];
+    n.made_of = n.types() + " + " + b.types();
+    n.outputs = {b.outputs[0]};
   }
 
   /// Whether a node can pass on u8 as it does numbers.

@@ -49,8 +49,10 @@ struct OnnxNode {
   std::vector<std::string> inputs, outputs;  ///< "" is an input or output left out
   std::vector<OnnxAttribute> attributes;
   OnnxOperator compiled = {};  ///< what runs in the place of the operator of that type; no file has it
-  std::string made_of = {};    ///< where that is several nodes in one: their types, "Conv + Relu"
+  std::string made_of = {};    ///< where it is several nodes of the file in one: their types, "Conv + Relu"
 
+  /// made_of, or its own type.
+  const std::string& types() const { return made_of.empty() ? op_type : made_of; }
   const OnnxAttribute::Value* find(const std::string& attribute) const;
   int64_t integer(const std::string& attribute, int64_t fallback) const;
   double number(const std::string& attribute, double fallback) const;
