@@ -77,8 +77,11 @@ TEST(ModelFilesInspected, the_code_of_a_torchscript_program_is_listed_and_never_
 /// Whether a process has this file mapped.
 bool is_mapped_somewhere(const std::string& file) {
   std::error_code gone;
-  for (const auto& process : std::filesystem::directory_iterator("/proc", gone))
-    if (slurp(process.path() / "maps").find(file) != std::string::npos) return true;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", gone)) try {
+      if (slurp(process.path() / "maps").find(file) != std::string::npos) return true;
+    } catch (const std::exception&) {
+      continue;  // it has ended meanwhile
+    }
   return false;
 }
 
