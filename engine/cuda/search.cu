@@ -13,12 +13,12 @@ constexpr int kSearchThreads = 256;
 __global__ void search_sorted(const void* boundaries, const void* values, DType dtype, int64_t* to, int64_t n,
                               int64_t per, int64_t count, bool right) {
   for (int64_t i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const uint64_t key = ordered::key64(values, dtype, i);
+    const uint64_t key = ordered::key<uint64_t>(values, dtype, i);
     const int64_t row = i / per * n;
     int64_t low = 0, high = n;
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
-      const uint64_t other = ordered::key64(boundaries, dtype, row + middle);
+      const uint64_t other = ordered::key<uint64_t>(boundaries, dtype, row + middle);
       if (right ? other <= key : other < key)
         low = middle + 1;
       else

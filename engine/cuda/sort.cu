@@ -16,6 +16,7 @@ constexpr int kTile = 1024, kSortThreads = 256;
 
 /// Of elements of up to 32 bits: the key above the place.
 struct NarrowItem {
+  using Key = uint32_t;
   uint64_t bits;
   static __device__ NarrowItem of(uint64_t key, uint32_t place) { return {key << 32 | place}; }
   static __device__ NarrowItem last() { return {~uint64_t{0}}; }
@@ -24,6 +25,7 @@ struct NarrowItem {
   __device__ bool before(const NarrowItem& o) const { return bits < o.bits; }
 };
 struct WideItem {
+  using Key = uint64_t;
   uint64_t bits;
   uint32_t at;
   static __device__ WideItem of(uint64_t key, uint32_t place) { return {key, place}; }
@@ -51,8 +53,9 @@ __device__ Item item_at(const SortTask& t, int64_t row, int64_t place) {
   int64_t at[3];
   t.kept.at(row, at);
   const int64_t i = at[0] + place * t.step[0];
-  uint64_t key = sizeof(Item) == 8 ? ordered::key32(t.x, t.dtype, i) : ordered::key64(t.x, t.dtype, i);
-  const uint64_t nan = sizeof(Item) == 8 ? uint64_t{0xffffffff} : ~uint64_t{0};
+  using Key = typename Item::Key;
+  constexpr Key nan = ~Key{0};
+  Key key = ordered::key<Key>(t.x, t.dtype, i);
   if (t.nan_first && key == nan && is_floating(t.dtype)) key = 0;
   if (t.descending) key = nan - key;
   return Item::of(key, static_cast<uint32_t>(place));

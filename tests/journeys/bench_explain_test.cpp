@@ -53,7 +53,7 @@ TEST(BenchExplainJourney, the_nodes_of_a_model_file_as_they_run) {
   EXPECT_EQ(pages, 1);
 }
 
-TEST(BenchExplainJourney, norms_and_integers_that_run_as_part_of_a_node_are_said) {
+TEST(BenchExplainJourney, quantizers_that_run_as_part_of_a_node_are_said) {
   Folder folder;
   const std::string project = folder / "p.tenon", model = folder / "m.onnx";
   ASSERT_EQ(tenon({"new", project, "--template", "spirals", "--set", "eval_every=0"}).status, 0);

@@ -162,6 +162,16 @@ TEST(PreparedModel, what_follows_a_convolution_is_part_of_it) {
   }
 }
 
+TEST(PreparedModel, a_node_says_which_nodes_of_the_file_it_is) {
+  MadeModel w({2, 6, 11, 9});
+  const std::string y = w.conv("x", 8, 6, 3, 3, {{"pads", Ints{1, 1, 1, 1}}});
+  const std::string z =
+      w.node("BatchNormalization", {y, w.weights({8}), w.weights({8}), w.weights({8}), w.positive({8})});
+  const PreparedModel prepared(w.done({w.node("Relu", {z})}));
+  ASSERT_EQ(prepared.model().graph.nodes.size(), 1u);
+  EXPECT_EQ(prepared.model().graph.nodes[0].types(), "Conv + BatchNormalization + Relu");
+}
+
 TEST(PreparedModel, what_is_added_beside_a_convolution) {
   const Shape x{1, 8, 12, 10};
   const std::vector<OnnxAttribute> pads = {{"pads", Ints{1, 1, 1, 1}}};
