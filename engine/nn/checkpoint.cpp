@@ -33,14 +33,14 @@ struct Stretch {
 };
 
 /// Stands for the i-th tensor saved in a stretch. Holds it alive: the graph of the stretch is made of these.
-class Place : public PackedTensor {
+class StretchPlace : public PackedTensor {
  public:
-  Place(std::shared_ptr<Stretch> s, size_t i) : stretch_(std::move(s)), index_(i) {}
+  StretchPlace(std::shared_ptr<Stretch> s, size_t i) : stretch_(std::move(s)), index_(i) {}
   Tensor unpack() override {
     if (!stretch_->done) stretch_->run_again();
     return stretch_->saved[index_];
   }
-  ~Place() override {
+  ~StretchPlace() override {
     if (stretch_->done && index_ < stretch_->saved.size()) stretch_->saved[index_].reset();
   }
 
@@ -101,7 +101,7 @@ std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vect
   stretch->autocast = autocast_enabled(&stretch->low);
   for (const Tensor& t : inputs) stretch->versions.push_back(t ? t.version() : 0);
   SavedTensorHooks places([stretch](const Tensor&) -> std::unique_ptr<PackedTensor> {
-    return std::make_unique<Place>(stretch, stretch->count++);
+    return std::make_unique<StretchPlace>(stretch, stretch->count++);
   });
   return f(inputs);
 }

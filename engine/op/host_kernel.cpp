@@ -11,7 +11,7 @@ namespace tenon {
 namespace {
 
 /// The part of a device's storage that a call touches, and where it lies on the host while the call runs.
-struct Crossing {
+struct DeviceCrossing {
   Storage* there = nullptr;
   int64_t begin = 0, end = 0;  ///< bytes
   bool read = false, written = false;
@@ -48,7 +48,7 @@ class HostCall {
     int64_t lo, hi;
     t.layout().extent(lo, hi);
     const auto item = static_cast<int64_t>(itemsize(t.dtype()));
-    Crossing& c = crossings_[t.storage()];
+    DeviceCrossing& c = crossings_[t.storage()];
     // From where elements of every type may begin: two operands of one storage can differ in theirs.
     const int64_t begin = lo * item / 8 * 8, end = (hi + 1) * item;
     // A part that one operand writes and another does not cover has to be brought too.
@@ -93,7 +93,7 @@ class HostCall {
   }
 
   Call call_;
-  std::map<const Storage*, Crossing> crossings_;
+  std::map<const Storage*, DeviceCrossing> crossings_;
   std::vector<Tensor> in_, out_;
   Ref<Storage> workspace_;
 };

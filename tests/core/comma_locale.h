@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-namespace tenon::testing {
+namespace tenon::testing_locale {
 
 /// While it lives, the C library reads and writes 0,5, as under a desktop in German or French. False where no such
 /// locale is installed and none can be made.
@@ -41,4 +41,4 @@ class CommaLocale {
   bool on_ = false;
 };
 
-}  // namespace tenon::testing
+}  // namespace tenon::testing_locale

@@ -18,8 +18,8 @@ TEST(Number, a_whole_text_or_nothing) {
 }
 
 TEST(Number, a_point_is_a_point_under_every_desktop) {
-  const testing::CommaLocale comma;
-  if (!comma) GTEST_SKIP() << testing::CommaLocale::kMissing;
+  const testing_locale::CommaLocale comma;
+  if (!comma) GTEST_SKIP() << testing_locale::CommaLocale::kMissing;
   EXPECT_EQ(number_of("0.5"), 0.5);
   EXPECT_FALSE(number_of("0,5"));
 }

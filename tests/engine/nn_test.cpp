@@ -414,8 +414,8 @@ TEST(Losses, WeightsAreTheSameUnderEveryDesktop) {
   const nn::Loss loss("cross_entropy", {{"weight", std::string("1, 0.5, 2")}});
   auto weighted = [&] { return item(loss(normal_numbers({4, 3}), full({4}, 1, DType::i64))); };
   const double expected = weighted();
-  const testing::CommaLocale comma;
-  if (!comma) GTEST_SKIP() << testing::CommaLocale::kMissing;
+  const testing_locale::CommaLocale comma;
+  if (!comma) GTEST_SKIP() << testing_locale::CommaLocale::kMissing;
   EXPECT_EQ(weighted(), expected);
 }
 

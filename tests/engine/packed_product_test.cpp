@@ -44,7 +44,7 @@ struct Sides {
 };
 
 /// Our own tiles take some sizes where vectors are wide; oneDNN takes all others.
-class PackedProductIn : public testing::TestWithParam<bool> {
+class PackedProductIn : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     if (GetParam() && !has_wide_vectors()) GTEST_SKIP() << "this processor has no vectors of 512 bits";
@@ -52,7 +52,7 @@ class PackedProductIn : public testing::TestWithParam<bool> {
   }
   void TearDown() override { allow_wide_vectors(true); }
 };
-INSTANTIATE_TEST_SUITE_P(Vectors, PackedProductIn, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Vectors, PackedProductIn, ::testing::Bool(),
                          [](const auto& i) { return i.param ? "wide" : "plain"; });
 
 TEST_P(PackedProductIn, rows_and_columns_of_any_number) {

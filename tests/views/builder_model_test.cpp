@@ -236,8 +236,8 @@ TEST(Builder, AnEditInTheMiddleOfADragEndsIt) {
 }
 
 TEST(Builder, ANumberIsReadAsTypedUnderEveryDesktop) {
-  const testing::CommaLocale comma;
-  if (!comma) GTEST_SKIP() << testing::CommaLocale::kMissing;
+  const testing_locale::CommaLocale comma;
+  if (!comma) GTEST_SKIP() << testing_locale::CommaLocale::kMissing;
   EXPECT_EQ(parse_attr({"p", 0.5, 0, 1, ""}, attr_text(0.25), "p"), AttrValue(0.25));
   const Selection range = Selection::range(0.5, 2.25);
   EXPECT_TRUE(parse_selection(to_text(range)).same(range)) << to_text(range);

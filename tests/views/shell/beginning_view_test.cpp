@@ -15,7 +15,7 @@
 namespace tenon::views {
 namespace {
 
-struct Beginning : testing::WindowTest {
+struct BeginningView : testing::WindowTest {
   void SetUp() override {
     WindowTest::SetUp();
     trace_ = dir_.filePath("large.json");
@@ -39,7 +39,7 @@ struct Beginning : testing::WindowTest {
   QString trace_;
 };
 
-TEST_F(Beginning, is_shown_and_gives_way_to_the_whole) {
+TEST_F(BeginningView, is_shown_and_gives_way_to_the_whole) {
   make_window();
   bool seen = false;
   for (int i = 0; i < 20 && !seen; ++i) {  // the whole may be quicker where the machine is busy
@@ -74,7 +74,7 @@ TEST_F(Beginning, is_shown_and_gives_way_to_the_whole) {
   EXPECT_TRUE(bench_->documents().at(0).trace->from_cache());
 }
 
-TEST_F(Beginning, goes_when_the_reading_is_cancelled_or_a_project_opens) {
+TEST_F(BeginningView, goes_when_the_reading_is_cancelled_or_a_project_opens) {
   make_window();
   bool seen = false;
   for (int i = 0; i < 20 && !seen; ++i) {
@@ -97,7 +97,7 @@ TEST_F(Beginning, goes_when_the_reading_is_cancelled_or_a_project_opens) {
   EXPECT_EQ(bench_->documents().size(), 1u) << "it is read all the same";
 }
 
-TEST_F(Beginning, what_is_looked_at_in_it_is_looked_at_in_the_whole) {
+TEST_F(BeginningView, what_is_looked_at_in_it_is_looked_at_in_the_whole) {
   make_window();
   bool seen = false;
   double lo = 0, hi = 0;
@@ -120,7 +120,7 @@ TEST_F(Beginning, what_is_looked_at_in_it_is_looked_at_in_the_whole) {
   EXPECT_TRUE(window_->view("timeline")->in_sight()) << "whoever looks at something is not led away";
 }
 
-TEST_F(Beginning, is_seen_beside_a_project_too_and_a_cancelled_reading_is_told) {
+TEST_F(BeginningView, is_seen_beside_a_project_too_and_a_cancelled_reading_is_told) {
   open_spirals();
   bool seen = false;
   for (int i = 0; i < 20 && !seen; ++i) {
@@ -146,7 +146,7 @@ TEST_F(Beginning, is_seen_beside_a_project_too_and_a_cancelled_reading_is_told) 
   EXPECT_EQ(bench_->documents().size(), 1u);
 }
 
-TEST_F(Beginning, files_stand_in_the_order_in_which_they_were_opened) {
+TEST_F(BeginningView, files_stand_in_the_order_in_which_they_were_opened) {
   const QString small = dir_.filePath("small.json");
   std::ofstream(small.toStdString())
       << R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]})";
