@@ -156,7 +156,10 @@ Shrunk factor(const ModelSpec& spec, const std::vector<nn::Named>& state, const 
     is[r.layer] = std::move(r);
   }
   for (const LayerReport& was : examine(spec, 1)) {
-    if (was.parameters == 0) continue;
+    if (was.parameters == 0) {
+      out.other_flops += was.flops, out.other_flops_after += is.at(was.layer).flops;
+      continue;
+    }
     const auto f = split.find(was.layer);
     ShrinkRow r{.layer = was.layer, .type = spec.find(was.layer)->type};
     r.parameters = was.parameters;

@@ -76,15 +76,17 @@ std::string why_kept(const ChannelGroup& g, const ShrinkChoice& choice) {
   return fmt::format("goes together with {}, which is not named", *other);
 }
 
-std::vector<ShrinkRow> rows_of(const ModelSpec& before, const ModelSpec& after,
-                               const std::map<std::string, const ChannelGroup*>& made_by,
-                               const std::map<std::string, std::string>& kept,
-                               const std::map<const ChannelGroup*, int64_t>& left) {
-  const std::vector<LayerReport> was = examine(before, 1), is = examine(after, 1);
-  std::vector<ShrinkRow> rows;
+/// Fills what `out` says of the layers.
+void compare_layers(const ModelSpec& before, const std::map<std::string, const ChannelGroup*>& made_by,
+                    const std::map<std::string, std::string>& kept, const std::map<const ChannelGroup*, int64_t>& left,
+                    Shrunk& out) {
+  const std::vector<LayerReport> was = examine(before, 1), is = examine(out.model, 1);
   for (size_t i = 0; i < was.size(); ++i) {
     if (!is[i].error.empty()) throw Error("layer " + is[i].layer + " of the smaller model: " + is[i].error, is[i].hint);
-    if (was[i].parameters == 0) continue;
+    if (was[i].parameters == 0) {
+      out.other_flops += was[i].flops, out.other_flops_after += is[i].flops;
+      continue;
+    }
     ShrinkRow r;
     r.layer = was[i].layer;
     r.type = before.layers[i].type;
@@ -95,9 +97,8 @@ std::vector<ShrinkRow> rows_of(const ModelSpec& before, const ModelSpec& after,
       r.channels_after = left.at(g->second);
       r.kept = kept.at(r.layer);
     }
-    rows.push_back(std::move(r));
+    out.rows.push_back(std::move(r));
   }
-  return rows;
 }
 
 template <class T>
@@ -111,8 +112,8 @@ T total(const std::vector<ShrinkRow>& rows, T ShrinkRow::*of) {
 
 int64_t Shrunk::parameters() const { return total(rows, &ShrinkRow::parameters); }
 int64_t Shrunk::parameters_after() const { return total(rows, &ShrinkRow::parameters_after); }
-double Shrunk::flops() const { return total(rows, &ShrinkRow::flops); }
-double Shrunk::flops_after() const { return total(rows, &ShrinkRow::flops_after); }
+double Shrunk::flops() const { return total(rows, &ShrinkRow::flops) + other_flops; }
+double Shrunk::flops_after() const { return total(rows, &ShrinkRow::flops_after) + other_flops_after; }
 
 std::vector<double> channel_norms(const ChannelGroup& group, const std::function<Tensor(const std::string&)>& tensor) {
   std::vector<double> sums(static_cast<size_t>(group.channels), 0.0);
@@ -183,7 +184,7 @@ Shrunk shrink(const ModelSpec& spec, const std::vector<nn::Named>& state, const 
     if (std::any_of(cuts.begin(), cuts.end(),
                     [&](const auto& c) { return layer_of(spec, c.first.first)->name == layer.name; }))
       fit_to_tensors(layer, now);
-  out.rows = rows_of(spec, out.model, made_by, kept, left);
+  compare_layers(spec, made_by, kept, left, out);
   return out;
 }
 

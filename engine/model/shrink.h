@@ -37,9 +37,10 @@ struct Shrunk {
   ModelSpec model;
   std::vector<std::pair<std::string, Tensor>> tensors;  ///< its state_dict, on the host
   std::vector<ShrinkRow> rows;                          ///< layers with parameters, in the order of the model
+  double other_flops = 0, other_flops_after = 0;        ///< of layers without
 
   int64_t parameters() const, parameters_after() const;
-  double flops() const, flops_after() const;
+  double flops() const, flops_after() const;  ///< of a forward pass of one sample, through every layer
 };
 
 /// The model without the channels of least weight: of each group (channel_groups()) those whose filters, in all layers

@@ -1,5 +1,6 @@
 #include "engine/ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -115,6 +116,19 @@ struct Problem {
   }
 };
 
+/// Of products along the queries' width, and along the values', for every query and every key that it sees.
+double attention_flops(const AttentionAttrs& a, const Call& c, int of_queries, int of_values) {
+  const double lq = static_cast<double>(c.in[0].size(-2)), lk = static_cast<double>(c.in[1].size(-2));
+  const double d = static_cast<double>(c.in[0].size(-1)), dv = static_cast<double>(c.in[2].size(-1));
+  double seen = lq * lk;
+  if (a.causal) {  // 1, 2, 3 .. keys, and all of them from query lk on
+    const double growing = std::min(lq, lk);
+    seen = growing * (growing + 1) / 2 + (lq - growing) * lk;
+  }
+  const double pairs = lq > 0 && d > 0 ? static_cast<double>(c.in[0].numel()) / (lq * d) * seen : 0;
+  return 2 * pairs * (of_queries * d + of_values * dv);
+}
+
 /// Inputs q, k, v, mask?, y, lse, gy, key?; outputs gq, gk, gv. With create_graph the composite runs instead.
 struct AttentionBackward {
   static constexpr OpInfo info{"attention_backward", "", OpKind::matmul, 3};
@@ -138,10 +152,7 @@ struct AttentionBackward {
                                      c.out[2].data<T>(), room.rest());
     });
   }
-  static Cost cost(const Attrs&, const Call& c) {
-    double products = static_cast<double>(c.in[0].numel()) * static_cast<double>(c.in[1].size(-2));
-    return {2.0 * products * 5};
-  }
+  static Cost cost(const Attrs& a, const Call& c) { return {attention_flops(a, c, 3, 2)}; }
 };
 
 /// Inputs q, k, v, mask?, key?; outputs y and the log-sum-exp of every row.
@@ -207,10 +218,7 @@ struct Attention {
       return {matmul(shares_of(a, s, key), in[2]), lse};
     });
   }
-  static Cost cost(const Attrs&, const Call& c) {
-    double products = static_cast<double>(c.in[0].numel()) * static_cast<double>(c.in[1].size(-2));
-    return {2.0 * products * 2};
-  }
+  static Cost cost(const Attrs& a, const Call& c) { return {attention_flops(a, c, 1, 1)}; }
   static void samples(Samples& s) {
     Attrs plain{0.5, 0, false, 0, 0}, causal = plain, drop = plain;
     causal.causal = true;

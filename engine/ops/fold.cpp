@@ -7,6 +7,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/element_cost.h"
 
 namespace tenon {
 namespace {
@@ -126,6 +127,7 @@ struct Col2Im {
     });
   }
   static void backward(Grad& d) { d.in(0) = apply<Im2Col>(d.as<Attrs>(), d.out()); }
+  static Cost cost(const Attrs&, const Call& c) { return ops::element_cost(c.in[0], 1); }
   static void samples(Samples& s) {
     s.add("overlapping", Attrs{{2, 2}, {1, 2}, {0, 1}, {1, 1}, {3, 4}}, {s.values({2, 8, 8})});
   }

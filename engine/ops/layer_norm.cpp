@@ -5,6 +5,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/element_cost.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -79,6 +80,10 @@ struct LayerNormBackward {
                                       a.sums ? c.out[2].data<T>() : nullptr, room.rest());
     });
   }
+  // xhat 2 (1 of rms), gw 1, the sums of a row 3, gx 4; the sums over rows 3
+  static Cost cost(const Attrs& a, const Call& c) {
+    return ops::element_cost(c.in[0], (a.rms ? 1 : 2) + (a.gx ? 8 : 0) + (a.sums ? 3 : 0));
+  }
 };
 
 /// Inputs x, weight?, bias?; outputs y and the rows' mean and 1 / standard deviation.
@@ -119,6 +124,11 @@ struct LayerNorm {
       kernels::layer_norm_forward<T>(rows, width, a.rms, static_cast<T>(a.eps), x.data<T>(), data_or_null<T>(w),
                                      data_or_null<T>(b), c.out[0].data<T>(), c.out[1].data<T>(), c.out[2].data<T>());
     });
+  }
+  // mean 1, variance 3, xhat 2 (of rms: squares 2, xhat 1), weight and bias 1 each
+  static Cost cost(const Attrs& a, const Call& c) {
+    const int affine = (c.inputs > 1 && c.in[1] ? 1 : 0) + (c.inputs > 2 && c.in[2] ? 1 : 0);
+    return ops::element_cost(c.in[0], (a.rms ? 3 : 6) + affine);
   }
   static constexpr Saves saves{.inputs = 0b111, .outputs = 0b110};
   static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);

@@ -9,6 +9,7 @@
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/element_cost.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -20,6 +21,7 @@ namespace {
 
 using ops::common_float;
 using ops::dense;
+using ops::element_cost;
 using ops::float_or_double;
 
 struct LogAttrs {
@@ -46,6 +48,7 @@ struct SoftmaxBackward {
                                    c.out[0].data<T>());
     });
   }
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 4); }
 };
 
 /// Along the last axis.
@@ -86,6 +89,8 @@ struct Softmax {
     s.add("softmax", Attrs{false}, {s.values({3, 5}, in(-2, 2))});
     s.add("log softmax", Attrs{true}, {s.values({2, 3, 4}, in(-2, 2))});
   }
+  // largest, difference, exp, sum, quotient (log: difference)
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 5); }
 };
 
 struct OneHot {
@@ -138,6 +143,7 @@ struct CrossEntropyBackward {
                                          scale, c.out[0].data<T>());
     });
   }
+  static Cost cost(const NoAttrs&, const Call& c) { return element_cost(c.in[0], 3); }
 };
 
 /// Inputs logits, target; outputs the loss and the log-sum-exp of every row.
@@ -195,6 +201,7 @@ struct CrossEntropy {
   static void samples(Samples& s) {
     s.add("5 rows of 4 classes", NoAttrs{}, {s.values({5, 4}, in(-2, 2)), s.indices({5}, 4)}, {true, false});
   }
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 4); }  // largest, difference, exp, sum
 };
 
 /// Inputs x, y, g (the gradient of the loss): 2 (x - y) g / n.
@@ -211,6 +218,7 @@ struct MseBackward {
       kernels::mse_backward<T>(x.numel(), x.data<T>(), y.data<T>(), scale, c.out[0].data<T>());
     });
   }
+  static Cost cost(const NoAttrs&, const Call& c) { return element_cost(c.in[0], 2); }
 };
 
 struct MseLoss {
@@ -252,6 +260,7 @@ struct MseLoss {
     if (d.needs(0)) d.in(0) = g;
   }
   static void samples(Samples& s) { s.add("2 axes", NoAttrs{}, {s.values({3, 4}), s.values({3, 4})}); }
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 3); }
 };
 
 const Register<Softmax> softmax_op;

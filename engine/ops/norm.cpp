@@ -7,6 +7,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/element_cost.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -18,6 +19,7 @@ using ops::common_float;
 using ops::data_or_null;
 using ops::dense;
 using ops::dense_nhwc;
+using ops::element_cost;
 using ops::float_or_double;
 
 Tensor dense_rows(const Tensor& x, kernels::Room& room) { return x.ndim() == 4 ? dense_nhwc(x, room) : dense(x, room); }
@@ -92,6 +94,8 @@ struct BatchNormBackward {
                                       c.out[2].data<T>(), room.rest());
     });
   }
+  // xhat 2, the two sums 3, gx 4, or 1 with statistics that do not depend on x
+  static Cost cost(const Attrs& a, const Call& c) { return element_cost(c.in[0], a.batch ? 9 : 6); }
 };
 
 void fused_backward(Grad& d, bool batch, const Tensor& gy, const Tensor& mean, const Tensor& invstd) {
@@ -180,6 +184,7 @@ struct BatchNorm {
           {true, true, true});
     s.add("2 axes, plain", Attrs{1e-5}, {s.values({6, 3}), Tensor(), Tensor()}, {true, false, false});
   }
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 7); }  // mean 1, variance 3, y 3
 };
 
 /// Inputs x, gamma?, beta?, mean, var; outputs y, invstd.
@@ -230,6 +235,7 @@ struct BatchNormInference {
           {s.values({2, 3, 2, 2}), s.values({3}), s.values({3}), s.values({3}), s.values({3}, in(0.5, 2))},
           {true, true, true, false, false});
   }
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 3); }  // (x - mean) scale + beta
 };
 
 /// In place on input 0.
@@ -263,6 +269,7 @@ struct UpdateRunning {
       for (size_t i = 0; i < next.size(); ++i) out.data<T>()[static_cast<int64_t>(i) * out.stride()[0]] = next[i];
     });
   }
+  static Cost cost(const Attrs&, const Call& c) { return element_cost(c.in[0], 4); }
 };
 
 const Register<BatchNormBackward> batch_norm_backward_op;

@@ -5,6 +5,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/element_cost.h"
 #include "engine/ops/onnx_op.h"
 
 namespace tenon {
@@ -97,6 +98,9 @@ struct MaxPool2d {
                                         c.out[1].data<I>());
     });
   }
+  static Cost cost(const Attrs& a, const Call& c) {
+    return ops::element_cost(c.out[0], static_cast<double>(a.kernel.product()));
+  }
   static constexpr Saves saves{.inputs = 0, .outputs = 0b10};
   static void backward(Grad& d);
   static void onnx(const Attrs& a, OnnxOp& o) {
@@ -135,6 +139,7 @@ struct MaxPool2dBackward {
                                          c.out[0].data<T>());
     });
   }
+  static Cost cost(const Attrs&, const Call& c) { return ops::element_cost(c.in[0], 1); }
   static constexpr Saves saves{.inputs = 0b10};
   static void backward(Grad& d);
   static void samples(Samples& s) {

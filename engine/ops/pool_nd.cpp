@@ -126,6 +126,20 @@ void each_tap(const WindowsAttrs& a, int64_t begin, int64_t end, const F& f) {
     }
 }
 
+/// Taps of all windows of the images that `images` holds, in all channels.
+double taps_of_windows(const WindowsAttrs& a, const Tensor& images) {
+  double taps = static_cast<double>(images.size(0)) * static_cast<double>(images.size(1));
+  for (int axis = 0; axis < 3; ++axis) {
+    int64_t along = 0;
+    for (int64_t o = 0; o < a.out[axis]; ++o) {
+      const Span s = span_of(a, axis, o);
+      along += std::max<int64_t>(0, (s.end - s.begin + s.step - 1) / s.step);
+    }
+    taps *= static_cast<double>(along);
+  }
+  return taps;
+}
+
 /// Windows as ONNX's pooling operators describe them.
 void window_onnx(const WindowsAttrs& a, OnnxOp& o) {
   Dims pads = a.padding, window = a.kernel;
@@ -157,6 +171,7 @@ struct AvgPool {
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = channels_innermost(out[0].size); }
   static size_t workspace(const Attrs&, const Call& c) { return channel_rows_bytes(c); }
+  static Cost cost(const Attrs& a, const Call& c) { return {2 * taps_of_windows(a, c.in[0])}; }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     kernels::Room room(c.workspace);
@@ -205,6 +220,7 @@ struct AvgPoolBackward {
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = channels_innermost(out[0].size); }
   static size_t workspace(const Attrs&, const Call& c) { return channel_rows_bytes(c); }
+  static Cost cost(const Attrs& a, const Call& c) { return {2 * taps_of_windows(a, c.in[0])}; }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     kernels::Room room(c.workspace);
@@ -252,6 +268,7 @@ struct MaxPool {
   }
   static void place(const Attrs&, const Tensor*, Layout* out) { out[0] = out[1] = channels_innermost(out[0].size); }
   static size_t workspace(const Attrs&, const Call& c) { return channel_rows_bytes(c); }
+  static Cost cost(const Attrs& a, const Call& c) { return {taps_of_windows(a, c.in[0])}; }
   static void cpu(const Call& c) {
     const auto& a = c.as<Attrs>();
     kernels::Room room(c.workspace);

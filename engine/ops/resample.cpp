@@ -8,6 +8,7 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/element_cost.h"
 #include "engine/ops/onnx_op.h"
 #include "engine/ops/pool_nd.h"
 #include "engine/ops/view.h"
@@ -98,6 +99,12 @@ void blend(const Taps& t, const T* x, int64_t inner, T* __restrict to) {
   }
 }
 
+/// A product for every tap, and the sums of them.
+Cost cost_of_taps(const ResampleAttrs& a, const Tensor& resampled) {
+  const auto mode = static_cast<Resample>(a.mode);
+  return ops::element_cost(resampled, mode == Resample::nearest ? 0 : mode == Resample::linear ? 3 : 7);
+}
+
 struct ResampleAxis {
   static constexpr OpInfo info{"resample", "Resize", OpKind::pool};
   using Attrs = ResampleAttrs;
@@ -111,6 +118,7 @@ struct ResampleAxis {
     return m;
   }
   static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
+  static Cost cost(const Attrs& a, const Call& c) { return cost_of_taps(a, c.out[0]); }
   static void cpu(const Call& c) {
     kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
@@ -167,6 +175,7 @@ struct ResampleBackward {
     return m;
   }
   static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
+  static Cost cost(const Attrs& a, const Call& c) { return cost_of_taps(a, c.in[0]); }
   static void cpu(const Call& c) {
     kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();

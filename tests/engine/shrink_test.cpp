@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "engine/autograd/autograd.h"
+#include "engine/model/examine.h"
 #include "engine/model/graph_module.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
@@ -134,6 +135,10 @@ TEST(Shrink, channels_that_give_nothing_go_without_a_difference) {
   EXPECT_EQ(small.parameters(), whole.module->parameter_count());
   EXPECT_EQ(small.parameters_after(), other.module->parameter_count());
   EXPECT_LT(small.flops_after(), small.flops() / 2);
+  // What the builder adds up, layers without parameters too.
+  double all = 0;
+  for (const LayerReport& r : examine(spec, 1)) all += r.flops;
+  EXPECT_DOUBLE_EQ(small.flops(), all);
 }
 
 TEST(Shrink, the_channels_of_least_weight_go_and_named_ones_alone) {
