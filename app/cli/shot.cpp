@@ -14,7 +14,18 @@
 namespace tenon::app {
 namespace {
 
+int tell_views(bool json) {
+  std::vector<std::vector<std::string>> rows{{"VIEW", "TITLE", "SHOWS"}};
+  for (const PicturedView& v : window().views()) {
+    if (json) print_json({{"view", v.id}, {"title", v.title}, {"shows", v.shows}});
+    rows.push_back({v.id, v.title, shortened(v.shows.substr(0, v.shows.find(". ")))});
+  }
+  if (!json) print(table(rows, {}));
+  return 0;
+}
+
 int shot(const Args& args) {
+  if (args.has("--list")) return tell_views(args.json());
   ShotRequest r;
   if (args.words() > 0) r.file = args.word(0);
   if (args.words() > 1) r.other = args.word(1);
@@ -51,10 +62,11 @@ int shot(const Args& args) {
 
 const bool registered_shot = register_command(
     {"shot",
-     "[FILE [OTHER]] --view NAME -o F.png",
+     "[FILE [OTHER]] --view NAME -o F.png | --list",
      0,
      2,
      {{"--view", "NAME", "which view; results/curves, model_file/graph: a page of one; \"window\" is everything"},
+      {"--list", "", "lists the views instead, and what each shows"},
       {"--run", "NAME", "which run (the latest)"},
       {"--step", "N|last|best", "which step (the last)"},
       {"--select", "KIND:ID", "what is selected: op:12, tensor:3, module:conv1, step:120, event:7, weight:fc.weight"},

@@ -9,6 +9,7 @@ class QtWindow : public Window {
  public:
   int open(int argc, char** argv, const WindowRequest& r) const override { return open_window(argc, argv, r); }
   int shot(const ShotRequest& r) const override { return take_shot(r); }
+  std::vector<PicturedView> views() const override { return pictured_views(); }
   CurveTimes measure_curves(const std::string& file, int runs) const override {
     return app::measure_curves(file, runs);
   }

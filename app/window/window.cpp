@@ -49,6 +49,12 @@ int open_window(int argc, char** argv, const WindowRequest& options) {
   return QApplication::exec();
 }
 
+std::vector<PicturedView> pictured_views() {
+  std::vector<PicturedView> all;
+  for (const ViewDef& def : view_defs()) all.push_back({def.id, def.title, def.help.shows});
+  return all;
+}
+
 int take_shot(const ShotRequest& options) {
   QStringList names;
   for (const ViewDef& def : view_defs()) names << def.id;

@@ -28,6 +28,11 @@ struct ShotRequest {
   std::string output;  ///< .png; of a view also .svg
 };
 
+/// A view that `tenon shot` can show.
+struct PicturedView {
+  std::string id, title, shows;  ///< its name on the command line, in the window, and what one sees
+};
+
 /// What `tenon bench curves` measures of the window.
 struct CurveTimes {
   double open_ms = 0;                                     ///< from the file's name to the table of its runs
@@ -87,6 +92,8 @@ class Window {
   virtual int open(int argc, char** argv, const WindowRequest& request) const = 0;
   /// Throws Error for an unknown view (naming the near ones) and whatever else does not fit.
   virtual int shot(const ShotRequest& request) const = 0;
+  /// In the order of their tabs.
+  virtual std::vector<PicturedView> views() const = 0;
   /// Opens a project and overlays its first runs in the curves. Throws Error where that takes more than ten minutes.
   virtual CurveTimes measure_curves(const std::string& file, int runs) const = 0;
   /// Opens a project in the builder and works with it by mouse and wheel. Throws Error where that takes more than ten

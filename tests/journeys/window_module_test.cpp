@@ -57,6 +57,14 @@ TEST_F(WithoutWindow, a_broken_or_foreign_window_is_an_error) {
   EXPECT_NE(o.err.find("belongs to another version of Tenon (0.0.1)"), std::string::npos) << o.err;
 }
 
+TEST(WindowModule, its_views_are_listed_without_a_display) {
+  if (!std::filesystem::exists(kPrograms + TENON_MODULES "/window.so")) GTEST_SKIP() << "built without the window";
+  const Outcome o = run({"env", "-u", "DISPLAY", kPrograms + "tenon", "shot", "--list"});
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(o.out.find("\ntimeline "), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("\nmodel_file "), std::string::npos) << o.out;
+}
+
 TEST(WindowModule, the_program_needs_no_library_of_Qt) {
   if (!std::filesystem::exists(kPrograms + TENON_MODULES "/window.so")) GTEST_SKIP() << "built without the window";
   EXPECT_EQ(run({"ldd", kPrograms + "tenon"}).out.find("libQt"), std::string::npos);
