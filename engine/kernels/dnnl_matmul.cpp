@@ -3,6 +3,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/kernels/dnnl_engine.h"
 
@@ -26,6 +27,7 @@ struct Matmul {
   memory::desc plain;   ///< of b before it is packed
   bool blocks = false;  ///< its kernel reads b in blocks, whatever order they lie in
   dnnl::primitive primitive;
+  std::vector<dnnl_exec_arg_t> all;  ///< the operands as the primitive takes them
 };
 
 std::unique_ptr<Matmul> make_matmul(const MatmulShape& s) {
@@ -52,7 +54,11 @@ std::unique_ptr<Matmul> make_matmul(const MatmulShape& s) {
   m->a = memory(a, dnnl_engine(), nullptr);
   m->b = memory(pd.weights_desc(), dnnl_engine(), nullptr);
   m->c = memory(c, dnnl_engine(), nullptr);
-  if (s.bias) m->bias = memory(bias, dnnl_engine(), nullptr);
+  m->all = {{DNNL_ARG_SRC, m->a.get()}, {DNNL_ARG_WEIGHTS, m->b.get()}, {DNNL_ARG_DST, m->c.get()}};
+  if (s.bias) {
+    m->bias = memory(bias, dnnl_engine(), nullptr);
+    m->all.push_back({DNNL_ARG_BIAS, m->bias.get()});
+  }
   return m;
 }
 
@@ -115,12 +121,10 @@ void dnnl_matmul(const MatmulShape& s, const void* a, const void* b, const void*
     m.a.set_data_handle(const_cast<void*>(a));
     m.b.set_data_handle(const_cast<void*>(b));
     m.c.set_data_handle(c);
-    std::unordered_map<int, memory> args{{DNNL_ARG_SRC, m.a}, {DNNL_ARG_WEIGHTS, m.b}, {DNNL_ARG_DST, m.c}};
-    if (s.bias) {
-      m.bias.set_data_handle(const_cast<void*>(bias));
-      args.emplace(DNNL_ARG_BIAS, m.bias);
-    }
-    m.primitive.execute(dnnl_stream(), args);
+    if (s.bias) m.bias.set_data_handle(const_cast<void*>(bias));
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(m.primitive.get(), dnnl_stream().get(), static_cast<int>(m.all.size()), m.all.data()),
+        "could not execute a product");
   });
 }
 

@@ -7,200 +7,19 @@
 #include "core/vectors.h"
 #include "engine/kernels/dnnl.h"
 #include "engine/kernels/dnnl_matmul.h"
-#include "engine/kernels/lanes.h"
 #include "engine/kernels/scratch.h"
+#include "engine/kernels/small_product.h"
 #include "engine/kernels/tiled_gemm.h"
 
 namespace tenon::kernels {
 namespace {
 
 constexpr int64_t kTinyProduct = 32 * 1024;  // multiply-adds below which a library call costs more than the product
-constexpr int64_t kTinyB = 4096;             // elements of B that fit the stack copy
 // Up to so many products oneDNN's gemm and its matmul both add up in one chain, to the same bits. Beyond, gemm is as
 // fast for a transposed right side.
 constexpr int64_t kShortSum = 384;
 constexpr int64_t kPackedRows = 6;  // of fewer rows, to pack the right side takes longer than to read it once
-
-#if defined(__AVX2__)
-void transpose_8x8(const float* from, int64_t from_row, float* to, int64_t to_row) {
-  __m256 turned[8];
-  turn_8x8(from, from_row, turned);
-  for (int i = 0; i < 8; ++i) _mm256_storeu_ps(to + i * to_row, turned[i]);
-}
-#endif
-
-/// What the sums of C begin with: zeros, or the values at `at`, where each row's lie `row` behind those of the one
-/// above.
-template <class T>
-struct Start {
-  const T* at = nullptr;
-  int64_t row = 0;
-  Start from(int64_t i, int64_t j) const { return at ? Start{at + i * row + j, row} : *this; }
-  T one(int64_t r) const { return at ? at[r * row] : T(0); }
-};
-
-/// R rows and W lanes of C, accumulated over k in order, in registers. B is row-major here.
-template <class T, int W, int R>
-inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
-                 Start<T> start) {
-  using L = Lanes<T>;
-  L acc[R][W];
-  for (int r = 0; r < R; ++r)
-    for (int j = 0; j < W; ++j) acc[r][j] = start.at ? L::load(start.at + r * start.row + j * L::count) : L::zero();
-  for (int64_t p = 0; p < k; ++p) {
-    L row[W];
-    for (int j = 0; j < W; ++j) row[j] = L::load(b + p * ldb + j * L::count);
-    for (int r = 0; r < R; ++r) {
-      T x = a[r * a_row + p * a_col];
-      for (int j = 0; j < W; ++j) acc[r][j].add_product(x, row[j]);
-    }
-  }
-  for (int r = 0; r < R; ++r)
-    for (int j = 0; j < W; ++j) acc[r][j].store(c + r * ldc + j * L::count);
-}
-
-/// R rows of one column.
-template <class T, int R>
-inline void column(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c, int64_t ldc,
-                   Start<T> start) {
-  T acc[R];
-  for (int r = 0; r < R; ++r) acc[r] = start.one(r);
-  for (int64_t p = 0; p < k; ++p)
-    for (int r = 0; r < R; ++r) acc[r] = fma_(a[r * a_row + p * a_col], b[p * ldb], acc[r]);
-  for (int r = 0; r < R; ++r) c[r * ldc] = acc[r];
-}
-
-template <class T, int R>
-inline void rows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c,
-                 int64_t ldc, Start<T> start) {
-  constexpr int L = Lanes<T>::count;
-  int64_t j = 0;
-  for (; j + 2 * L <= n; j += 2 * L) tile<T, 2, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, start.from(0, j));
-  if (j + L <= n) {
-    tile<T, 1, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, start.from(0, j));
-    j += L;
-  }
-  for (; j < n; ++j) column<T, R>(k, a, a_row, a_col, b + j, ldb, c + j, ldc, start.from(0, j));
-}
-
-template <class T>
-void plain(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t ldb, T* c,
-           int64_t ldc, Start<T> start) {
-  int64_t i = 0;
-  for (; i + 4 <= m; i += 4) rows<T, 4>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, start.from(i, 0));
-  for (; i < m; ++i) rows<T, 1>(n, k, a + i * a_row, a_row, a_col, b, ldb, c + i * ldc, ldc, start.from(i, 0));
-}
-
-/// to[p * to_ld + j] = b[j * ldb + p], a block at a time so that neither side strides far.
-template <class T>
-void transpose_blocks(int64_t n, int64_t k, const T* b, int64_t ldb, T* out, int64_t to_ld) {
-  constexpr int64_t B = 8;
-  for (int64_t j0 = 0; j0 < n; j0 += B)
-    for (int64_t p0 = 0; p0 < k; p0 += B) {
-      int64_t jn = std::min(B, n - j0), pn = std::min(B, k - p0);
-      const T* from = b + j0 * ldb + p0;
-      T* to = out + p0 * to_ld + j0;
-#if defined(__AVX2__)
-      if constexpr (sizeof(T) == 4) {
-        if (jn == B && pn == B) {
-          transpose_8x8(from, ldb, to, to_ld);
-          continue;
-        }
-      }
-#endif
-      for (int64_t p = 0; p < pn; ++p)
-        for (int64_t j = 0; j < jn; ++j) to[p * to_ld + j] = from[j * ldb + p];
-    }
-}
-
-/// Dot products of a row with R rows of a transposed B, too large to copy. Each has two chains of lanes, added in a
-/// fixed order.
-template <class T, int R>
-void dots(int64_t k, const T* a, const T* b, int64_t ldb, T* sums) {
-  using L = Lanes<T>;
-  L acc[R][2];
-  for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = L::zero();
-  int64_t p = 0;
-  for (; p + 2 * L::count <= k; p += 2 * L::count)
-    for (int half = 0; half < 2; ++half) {
-      const int64_t at = p + half * L::count;
-      const L x = L::load(a + at);
-      for (int r = 0; r < R; ++r) acc[r][half].add_products(x, L::load(b + r * ldb + at));
-    }
-  for (int r = 0; r < R; ++r) {
-    acc[r][0].add(acc[r][1]);
-    sums[r] = acc[r][0].sum();
-  }
-  for (; p < k; ++p)
-    for (int r = 0; r < R; ++r) sums[r] = fma_(a[p], b[r * ldb + p], sums[r]);
-}
-
-/// One row of C by a transposed B: each element is one chain over k in order, as in tile(), but B is turned in
-/// registers alone.
-template <class T>
-void one_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_t ldb, T* c, Start<T> start) {
-  int64_t j = 0;
-#if defined(__AVX2__) && defined(__FMA__)
-  if constexpr (sizeof(T) == 4)
-    for (; j + 8 <= n; j += 8) {
-      __m256 acc = start.at ? _mm256_loadu_ps(start.at + j) : _mm256_setzero_ps();
-      const float* rows = b + j * ldb;
-      int64_t p = 0;
-      for (; p + 8 <= k; p += 8) {
-        __m256 columns[8];
-        turn_8x8(rows + p, ldb, columns);
-        for (int i = 0; i < 8; ++i) acc = _mm256_fmadd_ps(_mm256_set1_ps(a[(p + i) * a_col]), columns[i], acc);
-      }
-      for (; p < k; ++p) {
-        const float* at = rows + p;
-        const __m256 one = _mm256_setr_ps(at[0], at[ldb], at[2 * ldb], at[3 * ldb], at[4 * ldb], at[5 * ldb],
-                                          at[6 * ldb], at[7 * ldb]);
-        acc = _mm256_fmadd_ps(_mm256_set1_ps(a[p * a_col]), one, acc);
-      }
-      _mm256_storeu_ps(c + j, acc);
-    }
-#endif
-  for (; j < n; ++j) {
-    T sum = start.from(0, j).one(0);
-    for (int64_t p = 0; p < k; ++p) sum = fma_(a[p * a_col], b[j * ldb + p], sum);
-    c[j] = sum;
-  }
-}
-
-template <class T>
-void small(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
-           int64_t ldc, Start<T> start) {
-  int64_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
-  if (!tb) return plain(m, n, k, a, a_row, a_col, b, ldb, c, ldc, start);
-  if (n * k <= kTinyB) {
-    if (m == 1) return one_row(n, k, a, a_col, b, ldb, c, start);
-    T copy[kTinyB];
-    transpose_blocks(n, k, b, ldb, copy, n);
-    return plain(m, n, k, a, a_row, a_col, copy, n, c, ldc, start);
-  }
-  constexpr int kRows = 4;
-  for (int64_t i = 0; i < m; ++i) {
-    const T* row = a + i * a_row;
-    T* to = c + i * ldc;
-    if (a_col != 1) {  // a column of a transposed A
-      for (int64_t j = 0; j < n; ++j) {
-        T sum = T(0);
-        for (int64_t p = 0; p < k; ++p) sum = fma_(row[p * a_col], b[j * ldb + p], sum);
-        to[j] = start.at ? start.from(i, j).one(0) + sum : sum;
-      }
-      continue;
-    }
-    T sums[kRows];
-    for (int64_t j = 0; j < n; j += kRows) {
-      const int64_t some = std::min<int64_t>(kRows, n - j);
-      if (some == kRows)
-        dots<T, kRows>(k, row, b + j * ldb, ldb, sums);
-      else
-        for (int64_t r = 0; r < some; ++r) dots<T, 1>(k, row, b + (j + r) * ldb, ldb, sums + r);
-      for (int64_t r = 0; r < some; ++r) to[j + r] = start.at ? start.from(i, j + r).one(0) + sums[r] : sums[r];
-    }
-  }
-}
+constexpr int64_t kDotRows = 4;     // of fewer rows, a transposed right side is read along its rows
 
 /// Rows and columns of one piece of a large product: about 12 MFLOP, at most 512 x 512, halved along the longer side,
 /// for every piece copies its share of both operands into the library's own layout.
@@ -240,6 +59,34 @@ void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, in
   });
 }
 
+// Note [Pieces of a product]
+// A piece with a side below 192 (see packs_once()) stays in a thread's cache. With AVX-512, alternating on one core and
+// oneDNN's gemm being 1, its matmul, which compiles a kernel for each size in half a millisecond, is 1 to 1.7; but 0.5
+// to 0.9 of few rows, where tiles are 0.8 to 1.8, of tiny pieces, where they are 1.3 to 2, and of a wide right side
+// that is a thousand rows long. One row is as fast as gemm's; of two and three rows by a transposed side gemm is 1.4 to
+// 2 times as fast. But at its first call gemm compiles all kernels that it has, for 90 milliseconds, which every
+// process would wait for: it is called nowhere. Without AVX-512 its first call takes 23, and matmul is slow: there it
+// is.
+
+/// Whether the tiles multiply a piece faster than oneDNN's matmul; see Note [Pieces of a product].
+bool suits_tiles(bool tb, int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kTinyPiece = 128 * 1024, kNarrow = 32, kFewRows = 10, kWide = 128, kLong = 1024;
+  if (n >= kNarrow && m * n * k <= kTinyPiece) return true;
+  return !tb && ((n >= kNarrow && m <= kFewRows) || (n >= kWide && k >= kLong));
+}
+
+void multiply_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                    int64_t ldb, float* c, int64_t ldc, bool add) {
+  if (m == 1 && !tb) return row_product(n, k, a, ta ? lda : 1, b, ldb, c, add);
+  if (m < kDotRows && !ta && tb)
+    return product_of_dots(m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, add ? 1.0f : 0.0f));
+  const bool tiles = packs_products() ? suits_tiles(tb, m, n, k) : !tb && m >= kPackedRows;
+  if (tiles) return tiled_gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
+  if (packs_products() || (!ta && tb && k <= kShortSum && m >= 64))
+    return dnnl_matmul({m, n, k, lda, ldb, ldc, ta, tb, false, add, false}, a, b, nullptr, c);
+  dnnl_gemm(ta, tb, m, n, k, a, lda, b, ldb, add ? 1.0f : 0.0f, c, ldc);
+}
+
 /// Whether both sides are packed for all threads. What has few rows, columns or products of each element is faster in
 /// pieces, but for two transposed sides, which oneDNN reads far apart.
 bool packs_once(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
@@ -256,17 +103,16 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
-  if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
+  if (m * n * k < kTinyProduct) return small_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
   if (packs_once(ta, tb, m, n, k) && (has_wide_vectors() || !tb))
     return tiled_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
+  // A matrix by a vector is the vector by the transposed matrix: so all of it is read once, along its rows.
+  const bool by_vector = n == 1 && (tb || ldb == 1);
+  if (by_vector && m > 1 && ldc == 1) return gemm(false, !ta, 1, m, k, b, k, a, lda, c, m, beta);
+  if (by_vector) tb = true, ldb = k;
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const float* pa, const float* pb, float* pc) {
-              if (!tb && pm >= kPackedRows && !packs_products())
-                tiled_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
-              else if (!ta && tb && k <= kShortSum && pm >= 64)
-                dnnl_matmul({pm, pn, k, lda, ldb, ldc, ta, tb, false, beta != 0, false}, pa, pb, nullptr, pc);
-              else
-                dnnl_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, beta, pc, ldc);
+              multiply_piece(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
             });
 }
 
@@ -277,11 +123,12 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, in
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
-  if (m * n * k < kTinyProduct) return small(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
+  if (m * n * k < kTinyProduct) return small_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, onto(c, ldc, beta));
   if (packs_once(ta, tb, m, n, k)) return tiled_product(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, beta != 0);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const double* pa, const double* pb, double* pc) {
-              if (pm < kPackedRows) return small(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, onto(pc, ldc, beta));
+              if (pm < kPackedRows)
+                return small_product(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, onto(pc, ldc, beta));
               tiled_gemm(ta, tb, pm, pn, k, pa, lda, pb, ldb, pc, ldc, beta != 0);
             });
 }
@@ -336,7 +183,7 @@ void keep_gemm_weights(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldw
 void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* w, int64_t ldw,
                      const float* bias, float* c, int64_t ldc, const WeightKeeper& keep) {
   if (m * n * k < kTinyProduct && k > 0)
-    return small(false, true, m, n, k, a, lda, w, ldw, c, ldc, Start<float>{bias, 0});
+    return small_product(false, true, m, n, k, a, lda, w, ldw, c, ldc, Start<float>{bias, 0});
   const WeightProduct p(m, n, k, lda, ldw, ldc, bias != nullptr);
   if (k == 0 || !p.blocked) {
     const int64_t some = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n));

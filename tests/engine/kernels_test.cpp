@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "core/parallel.h"
@@ -13,6 +14,7 @@
 #include "engine/kernels/norm.h"
 #include "engine/kernels/pool.h"
 #include "engine/kernels/rnn.h"
+#include "engine/kernels/small_product.h"
 #include "engine/kernels/tiled_gemm.h"
 #include "engine/kernels/tiles.h"
 #include "engine/kernels/update.h"
@@ -57,7 +59,37 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Gemm,
                                          Product{9, 24, 20}, Product{4, 13, 17}, Product{32, 31, 32},
                                          Product{1, 300, 100}, Product{300, 1, 100}, Product{2, 3, 4000},
                                          Product{3, 2, 0}, Product{64, 10, 128}, Product{130, 97, 61},
-                                         Product{33, 1100, 40}, Product{1, 19, 21}, Product{1, 16, 40}));
+                                         Product{33, 1100, 40}, Product{1, 19, 21}, Product{1, 16, 40},
+                                         // of few rows or columns, and pieces of every kind
+                                         Product{1, 1500, 1100}, Product{3, 300, 301}, Product{5, 260, 300},
+                                         Product{10, 140, 300}, Product{400, 1, 401}, Product{1, 1, 40000},
+                                         Product{400, 2, 90}, Product{48, 40, 60}, Product{130, 140, 1100}));
+
+TEST(GemmVectors, AMatrixByOneIsReadAlongItsRows) {
+  const auto a = uniform_values(300 * 301, 1), b = uniform_values(301, 2), before = uniform_values(301, 3);
+  for (const auto& [ta, m, k] : {std::tuple<bool, int64_t, int64_t>{false, 300, 301}, {true, 301, 300}})
+    for (const float beta : {0.0f, 1.0f}) {
+      std::vector<float> column(before.begin(), before.begin() + m), row = column;
+      gemm(ta, false, m, 1, k, a.data(), 301, b.data(), 1, column.data(), 1, beta);
+      gemm(false, !ta, 1, m, k, b.data(), k, a.data(), 301, row.data(), m, beta);
+      EXPECT_EQ(column, row);
+    }
+}
+
+TEST(GemmRows, EachOfAFewHasTheBitsItHasAlone) {
+  constexpr int64_t n = 203, k = 517;
+  const auto a = uniform_values(7 * k, 1), b = uniform_values(n * k, 2), before = uniform_values(7 * n, 3);
+  for (const bool add : {false, true})
+    for (int64_t m = 1; m <= 7; ++m) {
+      auto together = before, alone = before;
+      product_of_dots(m, n, k, a.data(), k, b.data(), k, together.data(), n,
+                      add ? Start<float>{together.data(), n} : Start<float>{});
+      for (int64_t i = 0; i < m; ++i)
+        product_of_dots(1, n, k, a.data() + i * k, k, b.data(), k, alone.data() + i * n, n,
+                        add ? Start<float>{alone.data() + i * n, n} : Start<float>{});
+      EXPECT_EQ(together, alone) << m;
+    }
+}
 
 TEST(GemmRows, OneRowHasTheBitsItHasAmongMany) {
   for (auto [n, k] : {std::pair<int64_t, int64_t>{16, 2}, {16, 16}, {1, 16}, {21, 35}, {8, 8}, {60, 64}}) {
@@ -105,6 +137,11 @@ void expect_tiled_bits(Product p) {
         auto got = before;
         tiled_gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, got.data(), ldc, add);
         EXPECT_EQ(got, want) << m << " x " << n << " x " << k << (ta ? " T" : " N") << (tb ? "T" : "N");
+        if (m == 1 && !tb) {
+          got = before;
+          row_product(n, k, a.data(), ta ? lda : 1, b.data(), ldb, got.data(), add);
+          EXPECT_EQ(got, want) << "row of " << n << " by " << k << (ta ? " T" : " N");
+        }
         for (const int threads : {1, 3}) {
           const int usual = num_threads();
           set_num_threads(threads);
@@ -131,9 +168,9 @@ class TiledGemm : public testing::TestWithParam<bool> {
 };
 /// Where the processor has wide vectors, both kinds give these bits.
 TEST_P(TiledGemm, EveryElementIsItsChainWhateverIsComputedBesideIt) {
-  for (const Product p : {Product{1, 1, 1}, Product{6, 16, 384}, Product{7, 17, 513}, Product{97, 33, 20},
-                          Product{5, 70, 800}, Product{13, 530, 9}, Product{14, 1100, 590}, Product{60, 48, 30},
-                          Product{230, 70, 60}, Product{200, 210, 70}, Product{20, 40, 1030}}) {
+  for (const Product p : {Product{1, 1, 1}, Product{1, 1300, 700}, Product{6, 16, 384}, Product{7, 17, 513},
+                          Product{97, 33, 20}, Product{5, 70, 800}, Product{13, 530, 9}, Product{14, 1100, 590},
+                          Product{60, 48, 30}, Product{230, 70, 60}, Product{200, 210, 70}, Product{20, 40, 1030}}) {
     expect_tiled_bits<float>(p);
     expect_tiled_bits<double>(p);
   }
@@ -142,14 +179,17 @@ INSTANTIATE_TEST_SUITE_P(Vectors, TiledGemm, testing::Bool(),
                          [](const auto& wide) { return wide.param ? "Wide" : "Narrow"; });
 
 TEST(GemmThreads, SameBits) {
-  for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}}) {
-    auto a = uniform_values(m * k, 1), b = uniform_values(n * k, 2);
-    expect_thread_invariant([&, m = m, n = n, k = k] {
-      std::vector<float> c(static_cast<size_t>(m * n));
-      gemm(false, true, m, n, k, a.data(), k, b.data(), k, c.data(), n);
-      return c;
-    });
-  }
+  for (auto [m, n, k] : {Product{512, 300, 200}, Product{64, 2000, 128}, Product{1500, 64, 64}, Product{1, 9000, 700},
+                         Product{9000, 1, 700}, Product{3, 5000, 600}, Product{8, 4000, 300}})
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true}) {
+        auto a = uniform_values(m * k, 1), b = uniform_values(n * k, 2);
+        expect_thread_invariant([&, m = m, n = n, k = k] {
+          std::vector<float> c(static_cast<size_t>(m * n));
+          gemm(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, c.data(), n);
+          return c;
+        });
+      }
 }
 
 TEST(Pool, FirstOfEqualsWinsAndNanWinsOverAll) {
