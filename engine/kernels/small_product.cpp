@@ -255,7 +255,10 @@ void row_product(int64_t n, int64_t k, const T* a, int64_t a_step, const T* b, i
       int64_t q = p;
       for (; q + kTogether <= end; q += kTogether) {
         const T x0 = a[q * a_step], x1 = a[(q + 1) * a_step], x2 = a[(q + 2) * a_step], x3 = a[(q + 3) * a_step];
-        const T* __restrict b0 = b + q * ldb + j, * __restrict b1 = b0 + ldb, * __restrict b2 = b1 + ldb, * __restrict b3 = b2 + ldb;
+        const T* __restrict b0 = b + q * ldb + j;
+        const T* __restrict b1 = b0 + ldb;
+        const T* __restrict b2 = b1 + ldb;
+        const T* __restrict b3 = b2 + ldb;
         for (int64_t i = 0; i < width; ++i)
           to[i] = fma_(x3, b3[i], fma_(x2, b2[i], fma_(x1, b1[i], fma_(x0, b0[i], to[i]))));
       }
