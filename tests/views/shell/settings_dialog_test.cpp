@@ -80,6 +80,7 @@ class Dialog : public testing::WindowTest {
 };
 
 TEST_F(Dialog, the_cache_folder_has_a_limit_and_is_emptied) {
+  cache::empty();  // of what the tests before this one kept
   std::filesystem::create_directories(cache::folder_of("traces"));
   const std::string path = cache::folder_of("traces") + "/kept";
   write_file(path, std::string(3 << 20, 'x'));
