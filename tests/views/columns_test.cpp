@@ -46,6 +46,12 @@ TEST(ColumnWidths, LongWordsAreCutToOneWidthBeforeShortOnes) {
   for (int room = 352; room < 900; ++room) EXPECT_EQ(sum(column_widths(needs, room)), room);
 }
 
+TEST(ColumnWidths, ShapesStayWholeWhereNamesAreCut) {
+  const std::vector<ColumnNeed> needs{{150, 88, false}, {190, 88, false}, {120, 120, true}};  // a list of tensors
+  EXPECT_EQ(column_widths(needs, 340), (std::vector<int>{132, 88, 120}));
+  EXPECT_EQ(column_widths(needs, 400), (std::vector<int>{140, 140, 120}));
+}
+
 TEST(NameShortener, NamesThatDifferStillDoWhenTheyAreShort) {
   std::vector<std::string> names;
   for (int block = 0; block < 12; ++block)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "core/error.h"
 #include "engine/templates/templates.h"
@@ -142,6 +143,18 @@ TEST(Runs, ABaselineStandsFirstAndTheOthersSayByHowMuchTheyAreOther) {
   EXPECT_EQ(m.table().columns.size(), columns);
 }
 
+TEST(Runs, KeysThatEndLikeSomethingElseOfARunAreWhole) {
+  std::vector<RunRow> rows = three_rows();
+  rows[2].recipe["init.run"] = {false, 0, "cnn-01"};
+  rows[2].recipe["init.layers"] = {false, 0, "conv.*"};
+  RunsModel m;
+  m.set_rows(shared(rows));
+  std::set<std::string> titles;
+  const Table t = m.table();
+  for (const auto& c : t.columns) EXPECT_TRUE(titles.insert(c.title).second) << c.title << " stands there twice";
+  for (const char* title : {"Run", "init.run", "layers", "lr"}) EXPECT_TRUE(titles.count(title)) << title;
+}
+
 TEST(Runs, TheTableHasWhatDiffersAndWhatCameOfIt) {
   RunsModel m;
   m.set_rows(three());
@@ -150,7 +163,9 @@ TEST(Runs, TheTableHasWhatDiffersAndWhatCameOfIt) {
   std::string titles;
   for (const auto& c : t.columns) titles += c.title + "|";
   EXPECT_EQ(titles,
-            "Run|Status|best test_accuracy|Steps|Time|lr|name|last loss|best loss|last test_accuracy|Begun (UTC)|");
+            "Run|Status|best test_accuracy|Steps|Time|lr|optimizer.name|last loss|best loss|last test_accuracy|Begun "
+            "(UTC)|")
+      << "a name alone would be that of the run";
   ASSERT_EQ(t.rows.size(), 3u);
   EXPECT_TRUE(t.rows[0].selection.same(Selection::run(3)));
   EXPECT_TRUE(*t.rows[0].picked);

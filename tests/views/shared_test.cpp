@@ -106,6 +106,8 @@ TEST(Format, TicksAreRoundAndCoverTheRange) {
     EXPECT_LE(two.count, 5) << hi;
     EXPECT_LE(two.at(two.count - 1), hi) << hi;
   }
+  EXPECT_EQ(nice_ticks(0, 31.4, 3).step, 20);
+  EXPECT_EQ(nice_ticks(0, 31.4, 3.85).step, 10) << "room for almost four is not room for three";
   Ticks t = nice_ticks(0, 2814, 6);
   EXPECT_EQ(t.step, 500);
   EXPECT_EQ(t.count, 6);

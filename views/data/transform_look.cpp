@@ -84,8 +84,9 @@ std::string step_text(const TransformLook::Step& s) {
 
 Table steps_table(const TransformLook& l) {
   Table t;
-  t.columns = {{tr("Transform")},     {tr("Shape")},      {tr("Smallest"), true},
-               {tr("Largest"), true}, {tr("Mean"), true}, {tr("Classes")}};
+  t.columns = {{tr("Transform")},      {.title = tr("Shape"), .whole = true},
+               {tr("Smallest"), true}, {tr("Largest"), true},
+               {tr("Mean"), true},     {tr("Classes")}};
   for (const TransformLook::Step& s : l.steps) {
     Table::Row row{{{step_name(s), 0, s.help, Ink::none}, {to_string(s.shape), 0, {}, Ink::none}}, {}};
     for (double v : {s.min, s.max, s.mean}) row.cells.push_back(Table::Cell::number(v, format_value(v)));

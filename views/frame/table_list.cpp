@@ -231,14 +231,14 @@ void TableList::measure() {
     }
     constexpr int kArrow = 14, kPadding = 12;  // of a head, as the style sheet has them
     const int head = QFontMetrics(face_font(Face::small)).horizontalAdvance(QString::fromStdString(t.columns[c].title));
-    ColumnNeed need{head + kPadding + kArrow, 0, t.columns[c].number};
+    ColumnNeed need{head + kPadding + kArrow, 0, t.columns[c].number || t.columns[c].whole};
     const bool last = c > 1 && c + 1 == static_cast<int>(t.columns.size());  // the least important one
     need.least = last ? need.whole : std::max(need.whole, kFewLetters);
     constexpr int kBox = 26;  // of a row that can be ticked: the style sheet's is larger than the style's
     for (const auto& [length, row] : longest)
       need.whole = std::max(need.whole, sizeHintForIndex(sorted_->mapFromSource(model_->index(row, c))).width() + 2 +
                                             (c == 0 && t.rows[row].picked ? kBox : 0));
-    if (!need.number) {
+    if (!need.uncut) {
       need.longest = need.whole;
       need.whole = std::min(need.whole, std::max(kMostWords, need.least));
     }
@@ -260,7 +260,7 @@ void TableList::fit_columns() {
     std::vector<ColumnNeed> needs = needs_;
     // What is read as a sentence gets more of a wide table.
     for (ColumnNeed& n : needs)
-      if (!n.number) n.whole = std::max(n.whole, std::min(n.longest, room * 11 / 20));
+      if (!n.uncut) n.whole = std::max(n.whole, std::min(n.longest, room * 11 / 20));
     widths = column_widths(needs, room);
   }
   for (int c = 0; c < static_cast<int>(needs_.size()); ++c)

@@ -37,8 +37,10 @@ std::string ModelRun::sentence() const {
 
 Table ModelRun::table() const {
   Table t;
-  t.columns = {{tr("Output")},    {tr("Shape")}, {tr("Min"), true}, {tr("Mean"), true},
-               {tr("Max"), true}, {"NaN", true}, {tr("Type")}};
+  t.columns = {{tr("Output")},    {.title = tr("Shape"), .whole = true},
+               {tr("Min"), true}, {tr("Mean"), true},
+               {tr("Max"), true}, {"NaN", true},
+               {tr("Type")}};
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& [name, value] = outputs[i];
     const TensorStats& s = stats[i];

@@ -81,11 +81,13 @@ const RunRows& RunsModel::shown() const {
 }
 
 namespace {
-/// The end of a key where no other key of these ends alike.
+/// The end of a key where no other key of these ends alike, nor anything else that a run has is called so.
 std::string short_key(const std::string& key, const std::vector<std::string>& all) {
   const std::string end = key.substr(key.rfind('.') + 1);  // the whole key where it has no point
-  const bool alone = std::count_if(all.begin(), all.end(),
-                                   [&](const std::string& k) { return k == end || k.ends_with("." + end); }) <= 1;
+  const auto ends = [&](const std::string& k) { return k == end || k.ends_with("." + end); };
+  const auto own = [&](const auto& field) { return field.first == end; };
+  const bool alone = end != "run" && std::none_of(own_fields().begin(), own_fields().end(), own) &&
+                     std::count_if(all.begin(), all.end(), ends) <= 1;
   return alone ? end : key;
 }
 Table::Cell none() { return {"–", -1e308, {}, Ink::none}; }

@@ -73,7 +73,7 @@ bool Axis::wheel(const WheelEvent& e) {
   return true;
 }
 
-Ticks byte_ticks(double lo, double hi, int most) {
+Ticks byte_ticks(double lo, double hi, double most) {
   double unit = 1;
   while (hi / unit >= 1024) unit *= 1024;
   Ticks t = nice_ticks(lo / unit, hi / unit, most);

@@ -45,7 +45,7 @@ struct AxisPull {
 };
 
 /// Round numbers of bytes (1, 2 or 5 times a power of ten of the unit that suits) that cover [lo, hi].
-Ticks byte_ticks(double lo, double hi, int most);
+Ticks byte_ticks(double lo, double hi, double most);
 
 /// A number without the zeros behind its point that a round one does not need: "100 %" of "100.00 %".
 std::string without_zeros(std::string number);

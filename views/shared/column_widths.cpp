@@ -16,10 +16,10 @@ std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room) {
   int most = *std::max_element(widths.begin(), widths.end());
   for (; over > 0 && most > kShort; --most)
     for (size_t i = needs.size(); i-- > 0 && over > 0;)
-      if (!needs[i].number && widths[i] >= most && widths[i] > needs[i].least) --widths[i], --over;
+      if (!needs[i].uncut && widths[i] >= most && widths[i] > needs[i].least) --widths[i], --over;
   // Short ones after them, those of the last columns first.
   for (size_t i = needs.size(); i-- > 0 && over > 0;) {
-    if (needs[i].number) continue;
+    if (needs[i].uncut) continue;
     const int cut = std::clamp(widths[i] - needs[i].least, 0, over);
     widths[i] -= cut;
     over -= cut;
@@ -29,7 +29,7 @@ std::vector<int> column_widths(const std::vector<ColumnNeed>& needs, int room) {
     widths[i] += more;
     over += more;
   }
-  if (over < 0 && std::any_of(needs.begin(), needs.end(), [](const ColumnNeed& n) { return !n.number; })) {
+  if (over < 0 && std::any_of(needs.begin(), needs.end(), [](const ColumnNeed& n) { return !n.uncut; })) {
     // To each its part of what is left and of the columns that are left, so that all of it is given.
     int left = -over, of = room - left;
     for (int& w : widths) {

@@ -5,10 +5,10 @@ namespace tenon::views {
 
 /// What a column of a table would like, in pixels.
 struct ColumnNeed {
-  int whole = 0;        ///< nothing in it is cut
-  int least = 0;        ///< room for its head and a few letters: it is not made narrower
-  bool number = false;  ///< never cut: half a number is another number
-  int longest = 0;      ///< of very long words: what they take where there is room to spare
+  int whole = 0;       ///< nothing in it is cut
+  int least = 0;       ///< room for its head and a few letters: it is not made narrower
+  bool uncut = false;  ///< half a number is another number, half a shape another shape
+  int longest = 0;     ///< of very long words: what they take where there is room to spare
 };
 
 /// Widths for a table that has `room` pixels. Where they do not suffice words are cut: long ones to one width, then

@@ -172,7 +172,7 @@ int fuzzy_score(const std::string& query, const std::string& text) {
   return std::max(score, 0);
 }
 
-Ticks nice_ticks(double lo, double hi, int most) {
+Ticks nice_ticks(double lo, double hi, double most) {
   if (!(hi > lo) || most < 1 || !std::isfinite(hi - lo)) return {lo, 1, 1};
   const double raw = (hi - lo) / most, power = std::pow(10, std::floor(std::log10(raw)));
   const auto of = [&](double step) {

@@ -40,6 +40,6 @@ struct Ticks {
   int count = 0;
   double at(int i) const { return first + i * step; }
 };
-Ticks nice_ticks(double lo, double hi, int most);
+Ticks nice_ticks(double lo, double hi, double most);
 
 }  // namespace tenon::views

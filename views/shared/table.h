@@ -33,6 +33,7 @@ struct Table {
     std::string title;
     bool number = false;  ///< right-aligned, monospaced, sorted by key
     std::string tip = {};
+    bool whole = false;  ///< its words are not cut where there is little room: half a shape is another shape
   };
   struct Cell {
     std::string text;

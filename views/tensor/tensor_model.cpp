@@ -362,7 +362,7 @@ static std::string subject_of(const std::string& name) {
 /// The tensors of a module stand together, in the order in which modules and tensors come in the step.
 Table TensorModel::list() const {
   Table t;
-  t.columns = {{tr("Module")}, {tr("Tensor")}, {tr("Type")}};
+  t.columns = {{tr("Module")}, {tr("Tensor")}, {.title = tr("Type"), .whole = true}};
   if (!links_) return t;
   const auto& tensors = links_.record()->tensors;
   std::unordered_map<std::string, std::string> owners;  // of the parameters

@@ -43,7 +43,8 @@ std::string chart_title(const Chart& c) {
 void TrainingModel::draw_y(Scene& scene, const Chart& c, const Range& r, Box area) {
   const std::string& q = c.quantity;
   bool bytes = !r.log && (q.find("bytes") != std::string::npos || q.find("memory") != std::string::npos);
-  int most = std::max(2, static_cast<int>(area.h / 28));
+  // Lines of text with air between them; closer, where the chart would have fewer than four.
+  const double most = std::max({2.f, area.h / 28, std::min(4.f, area.h / 20)});
   Ticks t = bytes ? byte_ticks(r.lo, r.hi, most) : nice_ticks(r.lo, r.hi, most);
   if (r.log) {
     t.step = std::max(1.0, std::ceil(t.step));

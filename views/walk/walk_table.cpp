@@ -77,7 +77,7 @@ Table walk_ops_table(const StepRecord& r) {
 
 Table walk_tensors_table(const StepRecord& r, uint32_t seq) {
   Table t;
-  t.columns = {{tr("Tensor")}, {tr("Before")}, {tr("After")}, {tr("Role")}, {tr("Type")}};
+  t.columns = {{tr("Tensor")}, {tr("Before")}, {tr("After")}, {tr("Role")}, {.title = tr("Type"), .whole = true}};
   for (const tracing::WalkTensor& w : tensors_at(r, seq)) {
     const TensorRecord& record = r.tensors[static_cast<size_t>(w.tensor)];
     Table::Row row;
