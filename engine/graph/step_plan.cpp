@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/pool.h"
 #include "core/profile.h"
+#include "engine/graph/recompute.h"
 #include "engine/nn/random_state.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
@@ -81,8 +82,10 @@ struct StepPlan::Planned {
   std::vector<TileStep> chain;  ///< of the first of a chain: all of it
 };
 
-StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named) : trace_(std::move(trace)), named_(std::move(named)) {
+StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named, Keep keep)
+    : trace_(std::move(trace)), named_(std::move(named)) {
   if (!trace_.why_not.empty()) throw Error("the step cannot be planned: " + trace_.why_not);
+  if (keep == Keep::costly) figures_.again = compute_again(trace_);
   places_.resize(trace_.blocks.size());
   planned_.resize(trace_.steps.size());
   chains_ = find_chains(trace_);
@@ -91,7 +94,7 @@ StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named) : trace_(std::mov
   lay_out();
   make_windows();
   figures_.kernels = static_cast<int64_t>(trace_.steps.size());
-  figures_.views = static_cast<int64_t>(trace_.last_seq) - figures_.kernels;
+  figures_.views = static_cast<int64_t>(trace_.last_seq) - (figures_.kernels - figures_.again);
   figures_.chains = static_cast<int64_t>(chains_.chains.size());
   for (const KernelChain& c : chains_.chains) figures_.chained += static_cast<int64_t>(c.count);
 }
@@ -418,6 +421,7 @@ std::vector<StepPlanRow> StepPlan::rows() const {
   for (size_t i = 0; i < trace_.steps.size(); ++i) {
     const StepTrace::Step& s = trace_.steps[i];
     StepPlanRow r{s.origin.seq, s.op->info.name, module_path(s.origin.module), {}, s.origin.phase};
+    r.again = s.again;
     r.chain = chains_.of_step[i];
     r.why = chains_.why[i];
     for (const auto& w : s.out) {
@@ -428,8 +432,7 @@ std::vector<StepPlanRow> StepPlan::rows() const {
       if (&w != &s.out.front()) continue;
       r.tile = p.in == Place::In::tile;
       if (p.in == Place::In::arena) r.offset = p.offset + w.layout.offset * static_cast<int64_t>(itemsize(w.dtype));
-      const auto last = static_cast<size_t>(p.last);
-      r.last_seq = last < trace_.steps.size() ? trace_.steps[last].origin.seq : UINT32_MAX;
+      r.last = p.last;
     }
     rows.push_back(std::move(r));
   }

@@ -12,6 +12,7 @@ namespace tenon {
 /// What a plan is made of, for people.
 struct StepPlanFigures {
   int64_t kernels = 0;      ///< that run in a step
+  int64_t again = 0;        ///< of them those that compute a value another time: Note [Computed again]
   int64_t views = 0;        ///< ops that only look at memory in another way: nothing is done for them
   int64_t chained = 0;      ///< kernels that run tile by tile with their neighbours
   int64_t chains = 0;       ///< that they make up
@@ -25,12 +26,13 @@ struct StepPlanRow {
   const char* op = "";
   std::string module, results;  ///< "f32 [64, 10]"
   Phase phase = Phase::none;
-  int64_t bytes = 0;      ///< of its results
-  int64_t offset = -1;    ///< of the first in the arena; -1: it lies elsewhere
-  uint32_t last_seq = 0;  ///< of the last kernel that needs it; above all numbers: it is left behind
-  bool tile = false;      ///< the first lies in a tile of the chain: it takes no memory
-  int chain = -1;         ///< kernels of one number run tile by tile together; -1: alone
-  std::string why = {};   ///< why it is not in the chain of the kernel before it; empty: it is, or nothing is to say
+  int64_t bytes = 0;     ///< of its results
+  int64_t offset = -1;   ///< of the first in the arena; -1: it lies elsewhere
+  int last = -1;         ///< index of the last kernel that needs it; the number of kernels: it is left behind
+  bool again = false;    ///< the op's kernel ran before, and what it gave was not kept
+  bool tile = false;     ///< the first lies in a tile of the chain: it takes no memory
+  int chain = -1;        ///< kernels of one number run tile by tile together; -1: alone
+  std::string why = {};  ///< why it is not in the chain of the kernel before it; empty: it is, or nothing is to say
 };
 
 /// A traced step, ready to be done again on other values: its kernels called one after the other, with their memory
@@ -38,8 +40,9 @@ struct StepPlanRow {
 /// what the step leaves behind. The bits are those of the ops: the kernels are theirs.
 class StepPlan {
  public:
+  enum class Keep : uint8_t { all, costly };  ///< costly: what is cheap is computed again, Note [Computed again]
   /// `named` as the tracer was given it; they are held. The trace can be repeated: `why_not` is empty.
-  StepPlan(StepTrace trace, std::vector<Tensor> named);
+  StepPlan(StepTrace trace, std::vector<Tensor> named, Keep keep = Keep::all);
   ~StepPlan();
   StepPlan(const StepPlan&) = delete;
 

@@ -52,6 +52,7 @@ struct StepTrace {
     tenon::Origin origin;      ///< seq counts from the beginning of the trace
     uint32_t forward_seq = 0;  ///< so does this; 0: the op is of no gradient
     bool no_grad = false;
+    bool again = false;  ///< it ran before in the step: Note [Computed again]
     /// Where the kernel is one loop of f32 over the elements of its result: that loop, and what it reads.
     InnerLoop loop = nullptr;
     std::vector<LoopOperand> operands = {};

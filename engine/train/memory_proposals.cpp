@@ -91,7 +91,7 @@ std::vector<MemoryProposal> memory_proposals(const ModelSpec& spec, const Recipe
   const auto offer = [&](std::optional<MemoryProposal> p) {
     if (p && p->saved_bytes > 0 && p->saved_bytes >= now.needed_bytes() / 100) all.push_back(std::move(*p));
   };
-  if (recipe.integer("recompute") == 0) offer(trials.best(Kind::recompute, stretches(spec)));
+  if (recipe.integer("recompute") < 2) offer(trials.best(Kind::recompute, stretches(spec)));
   const int64_t batch = recipe.integer("data.batch_size"), parts = recipe.integer("data.micro_batches");
   for (int64_t more : {2, 4})
     if (parts * more <= batch)

@@ -35,7 +35,8 @@ std::string in_mebibytes(int64_t bytes) {
 std::string made_of(const StepPlanFigures& f) {
   const std::string chains =
       f.chains ? fmt::format(" ({} of them tile by tile in {} chains)", f.chained, f.chains) : "";
-  return fmt::format("a plan of {} kernels{}, whose values share {} instead of {}", f.kernels, chains,
+  const std::string again = f.again ? fmt::format(", {} of them again", f.again) : "";
+  return fmt::format("a plan of {} kernels{}{}, whose values share {} instead of {}", f.kernels, again, chains,
                      in_mebibytes(f.arena_bytes), in_mebibytes(f.value_bytes));
 }
 
@@ -135,7 +136,7 @@ PlannedStep::Values PlannedStep::trace(Entry& e, const std::vector<Tensor>& give
     refuse(e, std::move(other));
   } else {
     e.first.reset();
-    e.plan = std::make_unique<StepPlan>(std::move(trace), named);
+    e.plan = std::make_unique<StepPlan>(std::move(trace), named, keep_);
   }
   return values;
 }

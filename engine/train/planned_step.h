@@ -35,7 +35,8 @@ class PlannedStep {
   using Eager = std::function<Values()>;
 
   /// `model` outlives this. `called`: what told() counts.
-  explicit PlannedStep(nn::Module& model, const char* called = "steps") : model_(model), called_(called) {}
+  explicit PlannedStep(nn::Module& model, const char* called = "steps", StepPlan::Keep keep = StepPlan::Keep::all)
+      : model_(model), called_(called), keep_(keep) {}
   /// The same from a plan or by `eager`. `factor` is what the loss is multiplied by before backward. Throws what either
   /// throws.
   Values run(const Tensor& x, const Tensor& target, double factor, const std::vector<nn::Named>& trained,
@@ -82,6 +83,7 @@ class PlannedStep {
 
   nn::Module& model_;
   const char* called_;
+  const StepPlan::Keep keep_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<const Tensor*> places_;  ///< of the model's parameters and buffers
   std::vector<std::string> why_;       ///< some steps ran op by op, each reason once

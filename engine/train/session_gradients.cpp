@@ -98,7 +98,8 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
 
 void TrainingSession::Impl::plan_steps() {
   const bool wanted = recipe.flag("compile") && !is_dry(device);
-  planned = wanted ? std::make_unique<PlannedStep>(*model) : nullptr;
+  const auto keep = recipe.integer("recompute") > 0 ? StepPlan::Keep::costly : StepPlan::Keep::all;
+  planned = wanted ? std::make_unique<PlannedStep>(*model, "steps", keep) : nullptr;
   planned_evaluation = wanted ? std::make_unique<PlannedStep>(*model, "batches") : nullptr;
 }
 

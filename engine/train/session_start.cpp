@@ -43,9 +43,9 @@ void TrainingSession::Impl::take_edits() {
   if (edits.empty()) return;
   if (replica) throw Error::usage("edits: several replicas compute a step in parts, whose ops have other values");
   for (const TensorEdit& e : edits) {
-    if (e.seq && recipe.integer("recompute") > 0)
+    if (e.seq && recipe.integer("recompute") > 1)
       throw Error::usage(
-          fmt::format("edits: \"{}\": with recompute > 0 backward computes ops again, without the edit", edit_text(e)),
+          fmt::format("edits: \"{}\": with recompute > 1 backward computes ops again, without the edit", edit_text(e)),
           "set recompute=0, which changes no bit");
     if (e.target == TensorEdit::Target::output) continue;
     std::vector<std::string> names;

@@ -84,6 +84,33 @@ TEST(StepPlan, EveryTemplateHasTheBitsOfItsOps) {
   }
 }
 
+/// The bytes that the values of its steps share.
+I arena_of(const ModelSpec& model, const Recipe& recipe, I* again = nullptr) {
+  TrainingSession s(model, with(recipe, {{"compile", "true"}}));
+  for (I i = 0; i < 3; ++i) s.step();
+  if (!s.plan()) throw Error("no plan: " + told(s));
+  if (again) *again = s.plan()->figures().again;
+  return s.plan()->figures().arena_bytes;
+}
+
+TEST(StepPlan, WhatIsCheapIsComputedAgainForLessMemoryAndTheSameBits) {
+  for (const char* name : {"byte-gpt", "resnet18", "u-net", "fashion-cnn", "recommender"}) {
+    SCOPED_TRACE(name);
+    const Template& t = find_template(name);
+    Recipe kept = t.recipe;
+    kept.set("data.batch_size", "4");
+    if (kept.fallback("data.workers") != kept.at("data.workers")) kept.set("data.workers", "0");
+    const Recipe again = with(kept, {{"recompute", "1"}});
+    EXPECT_SAYS(expect_planned(t.model, again, 5, 1), "of them again");
+    I kernels = 0;
+    const I all = arena_of(t.model, kept, &kernels);
+    EXPECT_EQ(kernels, 0);
+    const I less = arena_of(t.model, again, &kernels);
+    EXPECT_GT(kernels, 0);
+    EXPECT_LT(less, all);
+  }
+}
+
 TEST(StepPlan, BatchesOfTwoSizesHaveTwoPlans) {
   // 130 samples: eight batches of 16 and one of 2 an epoch.
   for (const char* threads : {"1", "3"}) {
@@ -97,6 +124,7 @@ TEST(StepPlan, BatchesOfTwoSizesHaveTwoPlans) {
 TEST(StepPlan, LayersThatDrawAndCountDoSoAsBefore) {
   const Recipe plain = with({}, {{"data.dataset", "fashion-mnist"}, {"data.batch_size", "8"}});
   for (const Settings& set : std::vector<Settings>{{},
+                                                   {{"recompute", "1"}},
                                                    {{"recompute", "2"}},
                                                    {{"amp", "bf16"}},
                                                    {{"amp", "fp16"}},

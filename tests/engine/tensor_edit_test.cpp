@@ -250,7 +250,7 @@ TEST(SessionEdits, what_cannot_be_is_said) {
   EXPECT_SAYS(make("1: weight(fc1.weigth) = 1"), "there is no fc1.weigth");
   EXPECT_SAYS(make("1: weight(fc1.weigth) = 1"), "fc1.weight");
   EXPECT_SAYS(make("1: state(fc1.weight) = 1"), "there is no fc1.weight");
-  EXPECT_SAYS(make("1 #3: output = 1", {{"recompute", "1"}}), "set recompute=0");
+  EXPECT_SAYS(make("1 #3: output = 1", {{"recompute", "2"}}), "set recompute=0");
   EXPECT_SAYS(make("1 #3"), "edits: \"1 #3\"");
   const auto step = [](const std::string& edits) {
     return error_of([&] {

@@ -240,7 +240,7 @@ TEST_F(PlanPicture, the_pointer_tells_what_a_kernel_is_and_how_long_its_value_is
   m.frame(kPlanPicture);
   const auto& kernels = plan().kernels;
   const auto lives = std::find_if(kernels.begin(), kernels.end(), [](const auto& k) {
-    return k.arena_bytes > 0 && k.row.last_seq != UINT32_MAX && k.row.last_seq > k.row.seq;
+    return k.arena_bytes > 0 && k.last < static_cast<int>(kernels.size()) && k.last > &k - kernels.data();
   });
   ASSERT_NE(lives, kernels.end());
   const Point at = center_of(m.last(), {PlanModel::kernel, lives - kernels.begin()});

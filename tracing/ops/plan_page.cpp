@@ -12,7 +12,8 @@ Finding plan_page(const SeenPlan& plan) {
   const StepPlanFigures& figures = plan.figures;
   Finding f;
   f.sentence = fmt::format(
-      "Forward and backward are {} kernels{}{}. Their values share {} of memory; one beside the other they would take "
+      "Forward and backward are {} kernels{}{}{}. Their values share {} of memory; one beside the other they would "
+      "take "
       "{}.",
       count_text(figures.kernels),
       figures.chains == 0 ? ""
@@ -22,8 +23,12 @@ Finding plan_page(const SeenPlan& plan) {
       : figures.views == 1
           ? "; one op beside them is a view, which costs nothing"
           : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
+      figures.again == 0
+          ? ""
+          : fmt::format("; {} of the kernels compute again what was not kept", count_text(figures.again)),
       bytes_text(figures.arena_bytes), bytes_text(figures.value_bytes));
   f.facts = {{"kernels_count", "kernels", Unit::count, figures.kernels},
+             {"again_count", "kernels that run again", Unit::count, figures.again},
              {"views_count", "views", Unit::count, figures.views},
              {"chains_count", "chains", Unit::count, figures.chains},
              {"chained_count", "kernels in chains", Unit::count, figures.chained},
@@ -46,11 +51,14 @@ Finding plan_page(const SeenPlan& plan) {
   const Cell none = std::string();
   for (const PlannedKernel& k : plan.kernels) {
     const StepPlanRow& r = k.row;
-    t.rows.push_back({int64_t{r.seq}, std::string(r.op), r.module, std::string(name(r.phase)), r.results, r.bytes,
+    t.rows.push_back({int64_t{r.seq}, r.again ? fmt::format("{}, again", r.op) : std::string(r.op), r.module,
+                      std::string(name(r.phase)), r.results, r.bytes,
                       r.tile         ? Cell(std::string("tile"))
                       : r.offset < 0 ? none
                                      : Cell(r.offset),
-                      r.last_seq == UINT32_MAX ? Cell(std::string("left behind")) : Cell(int64_t{r.last_seq}),
+                      k.last >= static_cast<int>(plan.kernels.size())
+                          ? Cell(std::string("left behind"))
+                          : Cell(int64_t{plan.kernels[static_cast<size_t>(k.last)].row.seq}),
                       k.peak_bytes == 0 ? none : Cell(k.peak_bytes), r.chain < 0 ? none : Cell(int64_t{r.chain}),
                       r.why});
   }

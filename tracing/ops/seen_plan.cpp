@@ -1,7 +1,6 @@
 #include "tracing/ops/seen_plan.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/error.h"
 #include "engine/train/recipe.h"
@@ -55,7 +54,6 @@ void lay_pieces(SeenPlan& plan) {
     }
     if (!gone) continue;  // the memory is needed for longer, but not this value
     k.last = k.taken_by;
-    k.row.last_seq = plan.kernels[static_cast<size_t>(k.taken_by)].row.seq;
   }
 }
 
@@ -82,21 +80,14 @@ void find_peak(SeenPlan& plan) {
 SeenPlan seen_plan(const StepPlan& plan) {
   SeenPlan seen;
   seen.figures = plan.figures();
-  std::unordered_map<uint32_t, int> index;
   for (StepPlanRow& row : plan.rows()) {
     const auto at = static_cast<int>(seen.kernels.size());
     const auto& out = plan.trace().steps[static_cast<size_t>(at)].out;
     PlannedKernel k{std::move(row)};
-    index[k.row.seq] = at;
+    k.last = k.row.last < 0 ? at : k.row.last;
     if (k.row.offset >= 0 && !out.empty())
       k.arena_bytes = out.front().layout.size.product() * static_cast<int64_t>(itemsize(out.front().dtype));
     seen.kernels.push_back(std::move(k));
-  }
-  for (PlannedKernel& k : seen.kernels) {
-    const auto last = index.find(k.row.last_seq);
-    k.last = k.row.last_seq == UINT32_MAX ? static_cast<int>(seen.kernels.size())
-             : last == index.end()        ? index.at(k.row.seq)
-                                          : last->second;
   }
   lay_pieces(seen);
   find_peak(seen);

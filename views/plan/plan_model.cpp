@@ -20,7 +20,10 @@ using tracing::PlannedKernel;
 namespace {
 constexpr float kStill = 3;  // pixels that a click may move
 
-std::string kernel_text(const PlannedKernel& k) { return std::string(k.row.op) + " #" + format_grouped(k.row.seq); }
+std::string kernel_text(const PlannedKernel& k) {
+  const std::string op = std::string(k.row.op) + " #" + format_grouped(k.row.seq);
+  return k.row.again ? tr("{}, again", op) : op;
+}
 }  // namespace
 
 PlanModel::PlanModel() {
@@ -70,7 +73,8 @@ void PlanModel::link() {
     };
     std::map<std::tuple<std::string, std::string, Phase>, Alike> alike;
     for (size_t i = 0; i < kernels.size(); ++i)
-      alike[{kernels[i].row.op, kernels[i].row.module, kernels[i].row.phase}].kernels.push_back(i);
+      if (!kernels[i].row.again)
+        alike[{kernels[i].row.op, kernels[i].row.module, kernels[i].row.phase}].kernels.push_back(i);
     for (const auto& op : ops)
       if (const auto at = alike.find({op.name, module_path(op.origin.module), op.origin.phase}); at != alike.end())
         at->second.ops.push_back(op.seq);
@@ -156,7 +160,7 @@ Table PlanModel::table() const {
       } else if (name == "offset") {
         if (row.tile) cell.text = tr("tile");
         cell.key = row.tile ? -1 : -2;
-      } else if (name == "last_seq" && row.last_seq == UINT32_MAX) {
+      } else if (name == "last_seq" && kernels[i].last >= static_cast<int>(kernels.size())) {
         cell.text = tr("left behind");
         cell.key = 1e300;
       } else if (name == "chain") {
@@ -258,10 +262,11 @@ std::string PlanModel::told_of(size_t kernel) const {
   s += "\n" + word(row.phase) + " · " +
        tr("kernel {} of {}", format_grouped(static_cast<int64_t>(kernel) + 1),
           format_grouped(static_cast<int64_t>(plan_->kernels.size())));
+  if (row.again) s += "\n" + tr("It ran before in the step: what it gave was not kept until here");
   if (row.chain >= 0) s += "\n" + tr("Chain {}: its kernels run together, tile by tile", row.chain);
   if (!row.results.empty())
     s += "\n" + elide_middle(row.results, 80) + " · " + format_bytes(static_cast<double>(row.bytes));
-  const bool stays = row.last_seq == UINT32_MAX;
+  const bool stays = k.last >= static_cast<int>(plan_->kernels.size());
   if (row.tile) {
     s += "\n" + tr("In a tile of its chain: it takes no memory");
   } else if (row.offset < 0) {

@@ -1,0 +1,193 @@
+#include "engine/graph/recompute.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tenon {
+namespace {
+
+using Step = StepTrace::Step;
+using Window = StepTrace::Window;
+using Origin = StepTrace::Origin;
+
+constexpr int kNone = -1;
+constexpr size_t kMostAtOnce = 2;   // kernels that make one value again: a norm and what follows it
+constexpr int kMostPasses = 16;     // the peak moves
+constexpr int64_t kSmallest = 256;  // of the peak, as a fraction: a value that is worth a kernel
+
+bool is_cheap(const Step& s) {
+  return !s.again && s.op->writes == 0 && (s.op->info.kind == OpKind::pointwise || s.op->info.kind == OpKind::norm);
+}
+
+/// A block of memory over the steps.
+struct Life {
+  int first = kNone, last = kNone;  ///< steps that touch it
+  int writer = kNone;               ///< the one that writes it
+  int written = kNone;              ///< the last that does
+  int writers = 0;
+  bool kept = false;  ///< it is a result
+};
+
+class Recomputer {
+ public:
+  explicit Recomputer(StepTrace& trace) : trace_(trace) { look(); }
+  /// Whether something is computed again for the sake of the peak.
+  bool lower_peak();
+  int64_t again() const { return again_; }
+
+ private:
+  void look();
+  int find_peak() const;
+  const Life& life(int block) const { return lives_[static_cast<size_t>(block)]; }
+  int64_t bytes(int block) const { return static_cast<int64_t>(trace_.blocks[static_cast<size_t>(block)].bytes); }
+  int reader_behind(int block, int at) const;
+  bool holds(const Window& w, int made, int at) const;
+  bool gather(int block, int at, std::vector<int>& steps) const;
+  bool make_again(int block, int peak);
+  int64_t live_at(int at) const;
+
+  StepTrace& trace_;
+  std::vector<Life> lives_;
+  int64_t again_ = 0;
+};
+
+void Recomputer::look() {
+  lives_.assign(trace_.blocks.size(), {});
+  for (int i = 0; i < static_cast<int>(trace_.steps.size()); ++i) {
+    const Step& s = trace_.steps[static_cast<size_t>(i)];
+    const auto touch = [&](const Window& w, bool writes) {
+      if (w.block < 0) return;
+      Life& l = lives_[static_cast<size_t>(w.block)];
+      if (l.first == kNone) l.first = i;
+      l.last = i;
+      if (!writes) return;
+      if (l.writer == kNone) l.writer = i;
+      l.writers += l.written != i;
+      l.written = i;
+    };
+    for (size_t k = 0; k < s.in.size(); ++k) touch(s.in[k], s.op->writes >> k & 1u);
+    for (const Window& w : s.out) touch(w, true);
+  }
+  for (const Window& w : trace_.results)
+    if (w.block >= 0) lives_[static_cast<size_t>(w.block)].kept = true;
+}
+
+int64_t Recomputer::live_at(int at) const {
+  int64_t live = 0;
+  for (size_t b = 0; b < lives_.size(); ++b) {
+    const Life& l = lives_[b];
+    if (trace_.blocks[b].origin == Origin::made && !l.kept && l.first != kNone && l.first <= at && at <= l.last)
+      live += static_cast<int64_t>(trace_.blocks[b].bytes);
+  }
+  return live;
+}
+
+/// The step beside which most bytes are alive.
+int Recomputer::find_peak() const {
+  std::vector<int64_t> change(trace_.steps.size() + 1);
+  for (size_t b = 0; b < lives_.size(); ++b) {
+    const Life& l = lives_[b];
+    if (trace_.blocks[b].origin != Origin::made || l.kept || l.first == kNone) continue;
+    change[static_cast<size_t>(l.first)] += static_cast<int64_t>(trace_.blocks[b].bytes);
+    change[static_cast<size_t>(l.last) + 1] -= static_cast<int64_t>(trace_.blocks[b].bytes);
+  }
+  int peak = kNone;
+  int64_t live = 0, most = 0;
+  for (size_t i = 0; i < trace_.steps.size(); ++i) {
+    live += change[i];
+    if (live > most) most = live, peak = static_cast<int>(i);
+  }
+  return peak;
+}
+
+/// The first step after this one that reads the block.
+int Recomputer::reader_behind(int block, int at) const {
+  for (size_t i = static_cast<size_t>(at) + 1; i < trace_.steps.size(); ++i)
+    for (const Window& w : trace_.steps[i].in)
+      if (w.block == block) return static_cast<int>(i);
+  return kNone;
+}
+
+/// Whether before step `at` the window still holds what step `made` read in it, without being kept longer for that.
+bool Recomputer::holds(const Window& w, int made, int at) const {
+  if (w.block < 0) return true;
+  const Life& l = life(w.block);
+  if (l.written > made) return false;
+  const Origin from = trace_.blocks[static_cast<size_t>(w.block)].origin;
+  return from != Origin::made || l.kept || l.last >= at;
+}
+
+/// The steps that make the block before step `at`, in their order; false: they would be too many, or are not cheap.
+bool Recomputer::gather(int block, int at, std::vector<int>& steps) const {
+  const Life& l = life(block);
+  if (l.kept || l.writers != 1 || trace_.blocks[static_cast<size_t>(block)].origin != Origin::made) return false;
+  const Step& s = trace_.steps[static_cast<size_t>(l.writer)];
+  if (!is_cheap(s) || std::find(steps.begin(), steps.end(), l.writer) != steps.end()) return false;
+  const Window& out = s.out[0];
+  if (out.block != block || out.layout.offset != 0 ||
+      out.layout.size.product() * static_cast<int64_t>(itemsize(out.dtype)) != bytes(block))
+    return false;
+  for (const Window& w : s.in)
+    if (!holds(w, l.writer, at) && (steps.size() + 1 >= kMostAtOnce || !gather(w.block, at, steps))) return false;
+  steps.push_back(l.writer);
+  return steps.size() <= kMostAtOnce;
+}
+
+bool Recomputer::make_again(int block, int peak) {
+  const int at = reader_behind(block, peak);
+  std::vector<int> steps;
+  if (at == kNone || !gather(block, at, steps)) return false;
+  std::vector<int> fresh(trace_.blocks.size(), kNone);  // the blocks of the second time
+  std::vector<Step> more;
+  for (const int i : steps) {
+    Step s = trace_.steps[static_cast<size_t>(i)];
+    for (Window& w : s.in)
+      if (w.block >= 0 && fresh[static_cast<size_t>(w.block)] != kNone) w.block = fresh[static_cast<size_t>(w.block)];
+    for (Window& w : s.out) {
+      if (w.block < 0) continue;
+      fresh[static_cast<size_t>(w.block)] = static_cast<int>(trace_.blocks.size());
+      trace_.blocks.push_back({Origin::made, -1, static_cast<size_t>(bytes(w.block))});
+      w.block = static_cast<int>(trace_.blocks.size()) - 1;
+    }
+    s.again = true;
+    s.origin.phase = trace_.steps[static_cast<size_t>(at)].origin.phase;
+    more.push_back(std::move(s));
+  }
+  for (size_t i = static_cast<size_t>(at); i < trace_.steps.size(); ++i)
+    for (Window& w : trace_.steps[i].in)
+      if (w.block == block) w.block = fresh[static_cast<size_t>(block)];
+  trace_.steps.insert(trace_.steps.begin() + at, more.begin(), more.end());
+  again_ += static_cast<int64_t>(more.size());
+  look();
+  return true;
+}
+
+bool Recomputer::lower_peak() {
+  const int peak = find_peak();
+  if (peak == kNone) return false;
+  const int64_t before = live_at(peak);
+  std::vector<int> across;  // blocks that are only waiting while the peak goes by
+  for (size_t b = 0; b < lives_.size(); ++b) {
+    const Life& l = lives_[b];
+    if (l.first == kNone || l.first >= peak || l.last <= peak || bytes(static_cast<int>(b)) * kSmallest < before)
+      continue;
+    const Step& s = trace_.steps[static_cast<size_t>(peak)];
+    const auto is = [&](const Window& w) { return w.block == static_cast<int>(b); };
+    if (std::none_of(s.in.begin(), s.in.end(), is) && std::none_of(s.out.begin(), s.out.end(), is))
+      across.push_back(static_cast<int>(b));
+  }
+  std::stable_sort(across.begin(), across.end(), [&](int a, int b) { return bytes(a) > bytes(b); });
+  bool any = false;
+  for (const int b : across) any |= make_again(b, peak);
+  return any;
+}
+
+}  // namespace
+
+int64_t compute_again(StepTrace& trace) {
+  Recomputer r(trace);
+  for (int pass = 0; pass < kMostPasses && r.lower_peak();) ++pass;
+  return r.again();
+}
+
+}  // namespace tenon
