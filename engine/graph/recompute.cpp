@@ -6,24 +6,20 @@
 namespace tenon {
 namespace {
 
-using Step = StepTrace::Step;
-using Window = StepTrace::Window;
-using Origin = StepTrace::Origin;
+constexpr int kUntouched = -1;
+constexpr size_t kMostAtOnce = 2;        // kernels that make one value again: a norm and what follows it
+constexpr int kMostPasses = 16;          // the peak moves
+constexpr int64_t kSmallestShare = 256;  // of the peak, as a fraction: a value that is worth a kernel
 
-constexpr int kNone = -1;
-constexpr size_t kMostAtOnce = 2;   // kernels that make one value again: a norm and what follows it
-constexpr int kMostPasses = 16;     // the peak moves
-constexpr int64_t kSmallest = 256;  // of the peak, as a fraction: a value that is worth a kernel
-
-bool is_cheap(const Step& s) {
+bool is_cheap_kernel(const StepTrace::Step& s) {
   return !s.again && s.op->writes == 0 && (s.op->info.kind == OpKind::pointwise || s.op->info.kind == OpKind::norm);
 }
 
 /// A block of memory over the steps.
-struct Life {
-  int first = kNone, last = kNone;  ///< steps that touch it
-  int writer = kNone;               ///< the one that writes it
-  int written = kNone;              ///< the last that does
+struct BlockLife {
+  int first = kUntouched, last = kUntouched;  ///< steps that touch it
+  int writer = kUntouched;                    ///< the one that writes it
+  int written = kUntouched;                   ///< the last that does
   int writers = 0;
   bool kept = false;  ///< it is a result
 };
@@ -38,45 +34,46 @@ class Recomputer {
  private:
   void look();
   int find_peak() const;
-  const Life& life(int block) const { return lives_[static_cast<size_t>(block)]; }
+  const BlockLife& life(int block) const { return lives_[static_cast<size_t>(block)]; }
   int64_t bytes(int block) const { return static_cast<int64_t>(trace_.blocks[static_cast<size_t>(block)].bytes); }
   int reader_behind(int block, int at) const;
-  bool holds(const Window& w, int made, int at) const;
+  bool holds(const StepTrace::Window& w, int made, int at) const;
   bool gather(int block, int at, std::vector<int>& steps) const;
   bool make_again(int block, int peak);
   int64_t live_at(int at) const;
 
   StepTrace& trace_;
-  std::vector<Life> lives_;
+  std::vector<BlockLife> lives_;
   int64_t again_ = 0;
 };
 
 void Recomputer::look() {
   lives_.assign(trace_.blocks.size(), {});
   for (int i = 0; i < static_cast<int>(trace_.steps.size()); ++i) {
-    const Step& s = trace_.steps[static_cast<size_t>(i)];
-    const auto touch = [&](const Window& w, bool writes) {
+    const StepTrace::Step& s = trace_.steps[static_cast<size_t>(i)];
+    const auto touch = [&](const StepTrace::Window& w, bool writes) {
       if (w.block < 0) return;
-      Life& l = lives_[static_cast<size_t>(w.block)];
-      if (l.first == kNone) l.first = i;
+      BlockLife& l = lives_[static_cast<size_t>(w.block)];
+      if (l.first == kUntouched) l.first = i;
       l.last = i;
       if (!writes) return;
-      if (l.writer == kNone) l.writer = i;
+      if (l.writer == kUntouched) l.writer = i;
       l.writers += l.written != i;
       l.written = i;
     };
     for (size_t k = 0; k < s.in.size(); ++k) touch(s.in[k], s.op->writes >> k & 1u);
-    for (const Window& w : s.out) touch(w, true);
+    for (const StepTrace::Window& w : s.out) touch(w, true);
   }
-  for (const Window& w : trace_.results)
+  for (const StepTrace::Window& w : trace_.results)
     if (w.block >= 0) lives_[static_cast<size_t>(w.block)].kept = true;
 }
 
 int64_t Recomputer::live_at(int at) const {
   int64_t live = 0;
   for (size_t b = 0; b < lives_.size(); ++b) {
-    const Life& l = lives_[b];
-    if (trace_.blocks[b].origin == Origin::made && !l.kept && l.first != kNone && l.first <= at && at <= l.last)
+    const BlockLife& l = lives_[b];
+    if (trace_.blocks[b].origin == StepTrace::Origin::made && !l.kept && l.first != kUntouched && l.first <= at &&
+        at <= l.last)
       live += static_cast<int64_t>(trace_.blocks[b].bytes);
   }
   return live;
@@ -86,12 +83,12 @@ int64_t Recomputer::live_at(int at) const {
 int Recomputer::find_peak() const {
   std::vector<int64_t> change(trace_.steps.size() + 1);
   for (size_t b = 0; b < lives_.size(); ++b) {
-    const Life& l = lives_[b];
-    if (trace_.blocks[b].origin != Origin::made || l.kept || l.first == kNone) continue;
+    const BlockLife& l = lives_[b];
+    if (trace_.blocks[b].origin != StepTrace::Origin::made || l.kept || l.first == kUntouched) continue;
     change[static_cast<size_t>(l.first)] += static_cast<int64_t>(trace_.blocks[b].bytes);
     change[static_cast<size_t>(l.last) + 1] -= static_cast<int64_t>(trace_.blocks[b].bytes);
   }
-  int peak = kNone;
+  int peak = kUntouched;
   int64_t live = 0, most = 0;
   for (size_t i = 0; i < trace_.steps.size(); ++i) {
     live += change[i];
@@ -103,31 +100,32 @@ int Recomputer::find_peak() const {
 /// The first step after this one that reads the block.
 int Recomputer::reader_behind(int block, int at) const {
   for (size_t i = static_cast<size_t>(at) + 1; i < trace_.steps.size(); ++i)
-    for (const Window& w : trace_.steps[i].in)
+    for (const StepTrace::Window& w : trace_.steps[i].in)
       if (w.block == block) return static_cast<int>(i);
-  return kNone;
+  return kUntouched;
 }
 
 /// Whether before step `at` the window still holds what step `made` read in it, without being kept longer for that.
-bool Recomputer::holds(const Window& w, int made, int at) const {
+bool Recomputer::holds(const StepTrace::Window& w, int made, int at) const {
   if (w.block < 0) return true;
-  const Life& l = life(w.block);
+  const BlockLife& l = life(w.block);
   if (l.written > made) return false;
-  const Origin from = trace_.blocks[static_cast<size_t>(w.block)].origin;
-  return from != Origin::made || l.kept || l.last >= at;
+  const StepTrace::Origin from = trace_.blocks[static_cast<size_t>(w.block)].origin;
+  return from != StepTrace::Origin::made || l.kept || l.last >= at;
 }
 
 /// The steps that make the block before step `at`, in their order; false: they would be too many, or are not cheap.
 bool Recomputer::gather(int block, int at, std::vector<int>& steps) const {
-  const Life& l = life(block);
-  if (l.kept || l.writers != 1 || trace_.blocks[static_cast<size_t>(block)].origin != Origin::made) return false;
-  const Step& s = trace_.steps[static_cast<size_t>(l.writer)];
-  if (!is_cheap(s) || std::find(steps.begin(), steps.end(), l.writer) != steps.end()) return false;
-  const Window& out = s.out[0];
+  const BlockLife& l = life(block);
+  if (l.kept || l.writers != 1 || trace_.blocks[static_cast<size_t>(block)].origin != StepTrace::Origin::made)
+    return false;
+  const StepTrace::Step& s = trace_.steps[static_cast<size_t>(l.writer)];
+  if (!is_cheap_kernel(s) || std::find(steps.begin(), steps.end(), l.writer) != steps.end()) return false;
+  const StepTrace::Window& out = s.out[0];
   if (out.block != block || out.layout.offset != 0 ||
       out.layout.size.product() * static_cast<int64_t>(itemsize(out.dtype)) != bytes(block))
     return false;
-  for (const Window& w : s.in)
+  for (const StepTrace::Window& w : s.in)
     if (!holds(w, l.writer, at) && (steps.size() + 1 >= kMostAtOnce || !gather(w.block, at, steps))) return false;
   steps.push_back(l.writer);
   return steps.size() <= kMostAtOnce;
@@ -136,17 +134,18 @@ bool Recomputer::gather(int block, int at, std::vector<int>& steps) const {
 bool Recomputer::make_again(int block, int peak) {
   const int at = reader_behind(block, peak);
   std::vector<int> steps;
-  if (at == kNone || !gather(block, at, steps)) return false;
-  std::vector<int> fresh(trace_.blocks.size(), kNone);  // the blocks of the second time
-  std::vector<Step> more;
+  if (at == kUntouched || !gather(block, at, steps)) return false;
+  std::vector<int> fresh(trace_.blocks.size(), kUntouched);  // the blocks of the second time
+  std::vector<StepTrace::Step> more;
   for (const int i : steps) {
-    Step s = trace_.steps[static_cast<size_t>(i)];
-    for (Window& w : s.in)
-      if (w.block >= 0 && fresh[static_cast<size_t>(w.block)] != kNone) w.block = fresh[static_cast<size_t>(w.block)];
-    for (Window& w : s.out) {
+    StepTrace::Step s = trace_.steps[static_cast<size_t>(i)];
+    for (StepTrace::Window& w : s.in)
+      if (w.block >= 0 && fresh[static_cast<size_t>(w.block)] != kUntouched)
+        w.block = fresh[static_cast<size_t>(w.block)];
+    for (StepTrace::Window& w : s.out) {
       if (w.block < 0) continue;
       fresh[static_cast<size_t>(w.block)] = static_cast<int>(trace_.blocks.size());
-      trace_.blocks.push_back({Origin::made, -1, static_cast<size_t>(bytes(w.block))});
+      trace_.blocks.push_back({StepTrace::Origin::made, -1, static_cast<size_t>(bytes(w.block))});
       w.block = static_cast<int>(trace_.blocks.size()) - 1;
     }
     s.again = true;
@@ -154,7 +153,7 @@ bool Recomputer::make_again(int block, int peak) {
     more.push_back(std::move(s));
   }
   for (size_t i = static_cast<size_t>(at); i < trace_.steps.size(); ++i)
-    for (Window& w : trace_.steps[i].in)
+    for (StepTrace::Window& w : trace_.steps[i].in)
       if (w.block == block) w.block = fresh[static_cast<size_t>(block)];
   trace_.steps.insert(trace_.steps.begin() + at, more.begin(), more.end());
   again_ += static_cast<int64_t>(more.size());
@@ -164,15 +163,16 @@ bool Recomputer::make_again(int block, int peak) {
 
 bool Recomputer::lower_peak() {
   const int peak = find_peak();
-  if (peak == kNone) return false;
+  if (peak == kUntouched) return false;
   const int64_t before = live_at(peak);
   std::vector<int> across;  // blocks that are only waiting while the peak goes by
   for (size_t b = 0; b < lives_.size(); ++b) {
-    const Life& l = lives_[b];
-    if (l.first == kNone || l.first >= peak || l.last <= peak || bytes(static_cast<int>(b)) * kSmallest < before)
+    const BlockLife& l = lives_[b];
+    if (l.first == kUntouched || l.first >= peak || l.last <= peak ||
+        bytes(static_cast<int>(b)) * kSmallestShare < before)
       continue;
-    const Step& s = trace_.steps[static_cast<size_t>(peak)];
-    const auto is = [&](const Window& w) { return w.block == static_cast<int>(b); };
+    const StepTrace::Step& s = trace_.steps[static_cast<size_t>(peak)];
+    const auto is = [&](const StepTrace::Window& w) { return w.block == static_cast<int>(b); };
     if (std::none_of(s.in.begin(), s.in.end(), is) && std::none_of(s.out.begin(), s.out.end(), is))
       across.push_back(static_cast<int>(b));
   }
