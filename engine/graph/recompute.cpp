@@ -26,7 +26,7 @@ struct BlockLife {
 
 class Recomputer {
  public:
-  explicit Recomputer(StepTrace& trace) : trace_(trace) { look(); }
+  explicit Recomputer(StepTrace& trace) : trace_(trace), second_(trace.blocks.size(), kUntouched) { look(); }
   /// Whether something is computed again for the sake of the peak.
   bool lower_peak();
   int64_t again() const { return again_; }
@@ -37,13 +37,14 @@ class Recomputer {
   const BlockLife& life(int block) const { return lives_[static_cast<size_t>(block)]; }
   int64_t bytes(int block) const { return static_cast<int64_t>(trace_.blocks[static_cast<size_t>(block)].bytes); }
   int reader_behind(int block, int at) const;
-  bool holds(const StepTrace::Window& w, int made, int at) const;
+  int held_in(const StepTrace::Window& w, int made, int at) const;
   bool gather(int block, int at, std::vector<int>& steps) const;
   bool make_again(int block, int peak);
   int64_t live_at(int at) const;
 
   StepTrace& trace_;
   std::vector<BlockLife> lives_;
+  std::vector<int> second_;  ///< by block: the one that holds its value when it was made again
   int64_t again_ = 0;
 };
 
@@ -105,13 +106,13 @@ int Recomputer::reader_behind(int block, int at) const {
   return kUntouched;
 }
 
-/// Whether before step `at` the window still holds what step `made` read in it, without being kept longer for that.
-bool Recomputer::holds(const StepTrace::Window& w, int made, int at) const {
-  if (w.block < 0) return true;
+/// The block that before step `at` still holds what step `made` read in the window, without being kept longer for that.
+int Recomputer::held_in(const StepTrace::Window& w, int made, int at) const {
   const BlockLife& l = life(w.block);
-  if (l.written > made) return false;
-  const StepTrace::Origin from = trace_.blocks[static_cast<size_t>(w.block)].origin;
-  return from != StepTrace::Origin::made || l.kept || l.last >= at;
+  const bool made_in_step = trace_.blocks[static_cast<size_t>(w.block)].origin == StepTrace::Origin::made;
+  if (l.written <= made && (!made_in_step || l.kept || l.last >= at)) return w.block;
+  const int second = second_[static_cast<size_t>(w.block)];
+  return second != kUntouched && life(second).writer < at && life(second).last >= at ? second : kUntouched;
 }
 
 /// The steps that make the block before step `at`, in their order; false: they would be too many, or are not cheap.
@@ -126,7 +127,9 @@ bool Recomputer::gather(int block, int at, std::vector<int>& steps) const {
       out.layout.size.product() * static_cast<int64_t>(itemsize(out.dtype)) != bytes(block))
     return false;
   for (const StepTrace::Window& w : s.in)
-    if (!holds(w, l.writer, at) && (steps.size() + 1 >= kMostAtOnce || !gather(w.block, at, steps))) return false;
+    if (w.block >= 0 && held_in(w, l.writer, at) == kUntouched &&
+        (steps.size() + 1 >= kMostAtOnce || !gather(w.block, at, steps)))
+      return false;
   steps.push_back(l.writer);
   return steps.size() <= kMostAtOnce;
 }
@@ -139,9 +142,11 @@ bool Recomputer::make_again(int block, int peak) {
   std::vector<StepTrace::Step> more;
   for (const int i : steps) {
     StepTrace::Step s = trace_.steps[static_cast<size_t>(i)];
-    for (StepTrace::Window& w : s.in)
-      if (w.block >= 0 && fresh[static_cast<size_t>(w.block)] != kUntouched)
-        w.block = fresh[static_cast<size_t>(w.block)];
+    for (StepTrace::Window& w : s.in) {
+      if (w.block < 0) continue;
+      const int now = fresh[static_cast<size_t>(w.block)];
+      w.block = now != kUntouched ? now : held_in(w, i, at);
+    }
     for (StepTrace::Window& w : s.out) {
       if (w.block < 0) continue;
       fresh[static_cast<size_t>(w.block)] = static_cast<int>(trace_.blocks.size());
@@ -156,6 +161,10 @@ bool Recomputer::make_again(int block, int peak) {
     for (StepTrace::Window& w : trace_.steps[i].in)
       if (w.block == block) w.block = fresh[static_cast<size_t>(block)];
   trace_.steps.insert(trace_.steps.begin() + at, more.begin(), more.end());
+  fresh.resize(trace_.blocks.size(), kUntouched);
+  second_.resize(trace_.blocks.size(), kUntouched);
+  for (size_t b = 0; b < fresh.size(); ++b)
+    if (fresh[b] != kUntouched) second_[b] = fresh[b];
   again_ += static_cast<int64_t>(more.size());
   look();
   return true;

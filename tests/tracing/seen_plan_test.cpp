@@ -103,6 +103,25 @@ TEST(SeenPlan, ItIsCancelledBetweenSteps) {
   EXPECT_EQ(s.steps_done(), 1);
 }
 
+TEST(SeenPlan, KernelsThatRunAgainAreCountedAndSaid) {
+  const Template& t = find_template("byte-gpt");
+  Recipe r = few_of(t);
+  const auto plan_with = [&](const char* recompute) {
+    r.set("recompute", recompute);
+    TrainingSession s(t.model, r);
+    return see_plan(s);
+  };
+  const SeenPlan kept = plan_with("0"), again = plan_with("1");
+  EXPECT_LT(again.peak_bytes, kept.peak_bytes);
+  EXPECT_EQ(plan_page(kept).sentence.find("again"), std::string::npos);
+  const Finding page = plan_page(again);
+  EXPECT_SAYS(page.sentence, std::to_string(again.figures.again) + " of the kernels compute again what was not kept");
+  int64_t said = 0;
+  for (const auto& row : page.tables.front().rows) said += std::get<std::string>(row[1]).ends_with(", again");
+  EXPECT_EQ(said, again.figures.again);
+  EXPECT_GT(said, 0);
+}
+
 TEST(SeenPlan, ThePageHasARowForEachKernelAndSaysChains) {
   const Template& t = find_template("spirals");
   TrainingSession s(t.model, t.recipe);

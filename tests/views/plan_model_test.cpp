@@ -236,10 +236,41 @@ TEST_F(PlanPicture, it_is_zoomed_along_the_kernels_and_along_the_addresses) {
   EXPECT_TRUE(m.bytes_axis().fitted());
 }
 
+TEST_F(PlanPicture, a_kernel_that_runs_again_says_so_and_is_no_other_op) {
+  const RealPlan& real = real_plan("byte-gpt");
+  const Template& t = find_template("byte-gpt");
+  Recipe r = t.recipe;
+  r.set("data.batch_size", "8");
+  r.set("recompute", "1");
+  TrainingSession s(t.model, r);
+  const auto plan = std::make_shared<tracing::SeenPlan>(tracing::see_plan(s));
+  m.set_plan(plan);
+  m.set_step(real.links);
+  const auto again =
+      std::find_if(plan->kernels.begin(), plan->kernels.end(), [](const auto& k) { return k.row.again; });
+  ASSERT_NE(again, plan->kernels.end());
+  const auto index = static_cast<size_t>(again - plan->kernels.begin());
+  const auto first = static_cast<size_t>(
+      std::find_if(plan->kernels.begin(), again, [&](const auto& k) { return k.row.seq == again->row.seq; }) -
+      plan->kernels.begin());
+  ASSERT_LT(first, index);
+  m.frame(kPlanPicture);
+  const Point at = center_of(m.last(), {PlanModel::kernel, static_cast<int64_t>(index)});
+  const std::string tip = m.last().tip_at(at.x, at.y);
+  EXPECT_NE(tip.find(", again"), std::string::npos) << tip;
+  EXPECT_NE(tip.find("It ran before in the step"), std::string::npos) << tip;
+  // An op that is picked elsewhere is the kernel that ran in its phase, and the second time leads to the layer.
+  const Selection op = m.selection_of(first);
+  ASSERT_EQ(op.kind, Selection::Kind::op);
+  EXPECT_EQ(m.selection_of(index).kind, Selection::Kind::module);
+  m.set_selection(op);
+  EXPECT_EQ(m.marked(), std::vector<size_t>{first});
+}
+
 TEST_F(PlanPicture, the_pointer_tells_what_a_kernel_is_and_how_long_its_value_is_needed) {
   m.frame(kPlanPicture);
   const auto& kernels = plan().kernels;
-  const auto lives = std::find_if(kernels.begin(), kernels.end(), [](const auto& k) {
+  const auto lives = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) {
     return k.arena_bytes > 0 && k.last < static_cast<int>(kernels.size()) && k.last > &k - kernels.data();
   });
   ASSERT_NE(lives, kernels.end());

@@ -145,8 +145,10 @@ TEST(Runs, ABaselineStandsFirstAndTheOthersSayByHowMuchTheyAreOther) {
 
 TEST(Runs, KeysThatEndLikeSomethingElseOfARunAreWhole) {
   std::vector<RunRow> rows = three_rows();
-  rows[2].recipe["init.run"] = {false, 0, "cnn-01"};
-  rows[2].recipe["init.layers"] = {false, 0, "conv.*"};
+  for (RunRow& r : rows) {
+    r.recipe["init.run"] = {false, 0, "of " + r.info.name};
+    r.recipe["init.layers"] = {false, 0, r.info.name};
+  }
   RunsModel m;
   m.set_rows(shared(rows));
   std::set<std::string> titles;
