@@ -372,12 +372,8 @@ bool BuilderModel::next_found(int direction) {
 
 Table BuilderModel::table() const {
   Table t;
-  t.columns = {{tr("Layer")},
-               {tr("Type")},
-               {.title = tr("Output"), .whole = true},
-               {tr("Parameters"), true},
-               {tr("FLOP"), true},
-               {tr("Error")}};
+  t.columns = {{tr("Layer")},      {tr("Type")}, {.title = tr("Output"), .whole = true}, {tr("Parameters"), true},
+               {tr("FLOP"), true}, {tr("Error")}};
   for (const LayerSpec& l : spec_.layers) {
     const LayerReport* r = report(l.name);
     Table::Row row;

@@ -78,7 +78,7 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
   split->addWidget(right);
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
-  split->setSizes({350, 800});
+  split->setSizes({430, 800});
   set_content(split);
   model_.on_need_stats = [this](int index) { count(index); };
   connect(filter_, &QLineEdit::textChanged, list_, [this](const QString& t) { list_->set_filter(t); });
