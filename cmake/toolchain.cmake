@@ -80,8 +80,8 @@ function(tenon_precompile target)
 endfunction()
 
 # tenon_unity(target): with -DTENON_UNITY=ON files are compiled sixteen at a time, which takes less time for whoever
-# builds once (a fifth less than eight at a time). Contributors build without it: a change compiles one file, and every file is seen to include what it
-# uses.
+# builds once (a fifth less than eight at a time). Contributors build without it: a change compiles one file, and every
+# file is seen to include what it uses.
 function(tenon_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TENON_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   # Snapshots and traces stand beside each other there, and both have events, kinds and a kNone.

@@ -12,7 +12,8 @@ namespace tenon {
 // its first result is gone once forward has read it. Kernels give the same bits whenever they run; nothing that draws
 // numbers or writes into its inputs is run twice.
 
-/// Changes the trace so that its peak of memory is lower. Returns how many kernels run again; their steps are `again`.
+/// Changes the trace so that most bytes of what it makes, alive at once, are fewer; what cannot be lowered so stays as
+/// it is. Returns how many kernels run again; their steps are `again`.
 int64_t compute_again(StepTrace& trace);
 
 }  // namespace tenon

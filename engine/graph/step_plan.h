@@ -28,7 +28,7 @@ struct StepPlanRow {
   Phase phase = Phase::none;
   int64_t bytes = 0;     ///< of its results
   int64_t offset = -1;   ///< of the first in the arena; -1: it lies elsewhere
-  int last = -1;         ///< index of the last kernel that needs it; the number of kernels: it is left behind
+  int last = -1;         ///< index of the last kernel that needs the first; the number of kernels: it stays
   bool again = false;    ///< the op's kernel ran before, and what it gave was not kept
   bool tile = false;     ///< the first lies in a tile of the chain: it takes no memory
   int chain = -1;        ///< kernels of one number run tile by tile together; -1: alone

@@ -60,13 +60,15 @@ void in_pieces(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, in
 }
 
 // Note [Pieces of a product]
-// A piece with a side below 192 (see packs_once()) stays in a thread's cache. With AVX-512, alternating on one core and
-// oneDNN's gemm being 1, its matmul, which compiles a kernel for each size in half a millisecond, is 1 to 1.7; but 0.5
-// to 0.9 of few rows, where tiles are 0.8 to 1.8, of tiny pieces, where they are 1.3 to 2, and of a wide right side
-// that is a thousand rows long. One row is as fast as gemm's; of two and three rows by a transposed side gemm is 1.4 to
-// 2 times as fast. But at its first call gemm compiles all kernels that it has, for 90 milliseconds, which every
-// process would wait for: it is called nowhere. Without AVX-512 its first call takes 23, and matmul is slow: there it
-// is.
+// A piece with a side below 192 (see packs_once()) stays in a thread's cache. With AVX-512, how many times as fast as
+// oneDNN's gemm others are, alternating on one core:
+//   oneDNN's matmul, which compiles a kernel for each size in half a millisecond: 1 to 1.7; but 0.5 to 0.9 for few
+//     rows, for tiny pieces, and for a wide right side that is a thousand rows long
+//   tiles: 0.8 to 1.8 for few rows, 1.3 to 2 for tiny pieces
+//   row_product() for one row: 1; product_of_dots() for two and three rows by a transposed side: 0.5 to 0.7
+// At its first call gemm compiles all the kernels that it has, for 90 milliseconds, which every process would wait for:
+// with AVX-512 it is never called. Without, its first call takes 23 milliseconds and matmul is slow: gemm does what
+// tiles do not.
 
 /// Whether the tiles multiply a piece faster than oneDNN's matmul; see Note [Pieces of a product].
 bool suits_tiles(bool tb, int64_t m, int64_t n, int64_t k) {

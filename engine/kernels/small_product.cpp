@@ -265,7 +265,7 @@ void row_product(int64_t n, int64_t k, const T* a, int64_t a_step, const T* b, i
       for (; q < end; ++q)
         for (int64_t i = 0; i < width; ++i) to[i] = fma_(a[q * a_step], b[q * ldb + j + i], to[i]);
       if (to == beside)
-        for (int64_t i = 0; i < width; ++i) c[j + i] += beside[i];
+        for (int64_t i = 0; i < width; ++i) c[j + i] += to[i];
     }
   }
 }

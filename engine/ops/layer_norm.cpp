@@ -80,9 +80,11 @@ struct LayerNormBackward {
                                       a.sums ? c.out[2].data<T>() : nullptr, room.rest());
     });
   }
-  // xhat 2 (1 of rms), gw 1, the sums of a row 3, gx 4; the sums over rows 3
+  // xhat 2 (1 of rms); gw 1 where there is a weight, the sums of a row 3 and gx 4 (2 and 3 of rms, which has no mean);
+  // the sums over rows 3
   static Cost cost(const Attrs& a, const Call& c) {
-    return ops::element_cost(c.in[0], (a.rms ? 1 : 2) + (a.gx ? 8 : 0) + (a.sums ? 3 : 0));
+    const int gx = (c.in[2].defined() ? 1 : 0) + (a.rms ? 5 : 7);
+    return ops::element_cost(c.in[0], (a.rms ? 1 : 2) + (a.gx ? gx : 0) + (a.sums ? 3 : 0));
   }
 };
 

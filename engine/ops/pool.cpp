@@ -29,6 +29,17 @@ struct PoolAttrs {
 };
 
 bool small_window(const PoolAttrs& a) { return a.kernel.product() <= 255; }
+
+/// Of all windows along an axis, the taps that lie in an image of this size.
+int64_t taps_inside(const PoolAttrs& a, int axis, int64_t image, int64_t windows) {
+  int64_t taps = 0;
+  for (int64_t o = 0; o < windows; ++o)
+    for (int64_t k = 0; k < a.kernel[axis]; ++k) {
+      const int64_t at = o * a.stride[axis] - a.padding[axis] + k * a.dilation[axis];
+      taps += at >= 0 && at < image;
+    }
+  return taps;
+}
 DType index_type(const PoolAttrs& a) { return small_window(a) ? DType::u8 : DType::i32; }
 
 kernels::PoolShape pool_shape(const PoolAttrs& a, const Shape& x, const Shape& y) {
@@ -99,7 +110,9 @@ struct MaxPool2d {
     });
   }
   static Cost cost(const Attrs& a, const Call& c) {
-    return ops::element_cost(c.out[0], static_cast<double>(a.kernel.product()));
+    const Tensor &x = c.in[0], &y = c.out[0];
+    return {static_cast<double>(x.size(0) * x.size(1)) * static_cast<double>(taps_inside(a, 0, x.size(2), y.size(2))) *
+            static_cast<double>(taps_inside(a, 1, x.size(3), y.size(3)))};
   }
   static constexpr Saves saves{.inputs = 0, .outputs = 0b10};
   static void backward(Grad& d);

@@ -99,10 +99,10 @@ void blend(const Taps& t, const T* x, int64_t inner, T* __restrict to) {
   }
 }
 
-/// A product for every tap, and the sums of them.
-Cost cost_of_taps(const ResampleAttrs& a, const Tensor& resampled) {
+/// Elements that each resampled one is made of.
+int taps_each(const ResampleAttrs& a) {
   const auto mode = static_cast<Resample>(a.mode);
-  return ops::element_cost(resampled, mode == Resample::nearest ? 0 : mode == Resample::linear ? 3 : 7);
+  return mode == Resample::nearest ? 1 : mode == Resample::linear ? 2 : 4;
 }
 
 struct ResampleAxis {
@@ -118,7 +118,11 @@ struct ResampleAxis {
     return m;
   }
   static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
-  static Cost cost(const Attrs& a, const Call& c) { return cost_of_taps(a, c.out[0]); }
+  // A product for every tap, and their sum; the nearest element is copied.
+  static Cost cost(const Attrs& a, const Call& c) {
+    const int taps = taps_each(a);
+    return ops::element_cost(c.out[0], taps == 1 ? 0 : 2 * taps - 1);
+  }
   static void cpu(const Call& c) {
     kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();
@@ -175,7 +179,7 @@ struct ResampleBackward {
     return m;
   }
   static size_t workspace(const Attrs&, const Call& c) { return ops::dense_bytes(c, {0}); }
-  static Cost cost(const Attrs& a, const Call& c) { return cost_of_taps(a, c.in[0]); }
+  static Cost cost(const Attrs& a, const Call& c) { return ops::element_cost(c.in[0], 2 * taps_each(a)); }
   static void cpu(const Call& c) {
     kernels::Room room(c.workspace);
     const auto& a = c.as<Attrs>();

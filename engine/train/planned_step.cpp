@@ -33,10 +33,11 @@ std::string in_mebibytes(int64_t bytes) {
 }
 
 std::string made_of(const StepPlanFigures& f) {
-  const std::string chains =
-      f.chains ? fmt::format(" ({} of them tile by tile in {} chains)", f.chained, f.chains) : "";
-  const std::string again = f.again ? fmt::format(", {} of them again", f.again) : "";
-  return fmt::format("a plan of {} kernels{}{}, whose values share {} instead of {}", f.kernels, again, chains,
+  std::string more;
+  if (f.chains) more = fmt::format("{} of them tile by tile in {} chains", f.chained, f.chains);
+  if (f.again) more += fmt::format("{}{} for the second time", more.empty() ? "" : "; ", f.again);
+  if (!more.empty()) more = " (" + more + ")";
+  return fmt::format("a plan of {} kernels{}, whose values share {} instead of {}", f.kernels, more,
                      in_mebibytes(f.arena_bytes), in_mebibytes(f.value_bytes));
 }
 

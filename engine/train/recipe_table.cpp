@@ -94,9 +94,9 @@ std::vector<AttrDef> plain_keys() {
        0,
        1e6,
        "gradient checkpointing: stretches of layers whose insides backward computes again instead of keeping them; the "
-       "same bits for less memory; 1: with compile what is cheap alone, results of norms and of ops element by "
-       "element; "
-       "0: all is kept",
+       "same bits for less memory; with compile, results of norms and of ops element by element are computed again "
+       "too, "
+       "and of 1 these alone; 0: all is kept",
        {},
        "stretches"},
       {"init.from",

@@ -14,6 +14,7 @@
 #include "engine/ops/loss.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/norm.h"
+#include "engine/ops/pool.h"
 #include "engine/ops/pool_nd.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/resample.h"
@@ -89,6 +90,30 @@ TEST(OpCost, NormsAndLossesCountTheirFormulas) {
   set_requires_grad(x);
   EXPECT_DOUBLE_EQ(operations_of("mse_loss_backward", [&] { backward(mse_loss(x, zeros({4, 6}))); }), 2.0 * 24);
   EXPECT_DOUBLE_EQ(operations_of("softmax_backward", [&] { backward(sum(softmax(x))); }), 4.0 * 24);
+}
+
+TEST(OpCost, TheBackwardOfNormsCountsWhatIsAskedOfIt) {
+  Tensor x = ones({4, 6}), w = ones({6}), b = zeros({6});
+  set_requires_grad(x);
+  const auto of = [](const Tensor& y) { return operations_of("layer_norm_backward", [&] { backward(sum(y)); }); };
+  EXPECT_DOUBLE_EQ(of(layer_norm(x, {6})), 9.0 * 24);
+  EXPECT_DOUBLE_EQ(of(layer_norm(x, {6}, w, b)), 10.0 * 24);
+  EXPECT_DOUBLE_EQ(of(rms_norm(x, {6})), 6.0 * 24) << "it has no mean";
+  set_requires_grad(w);
+  EXPECT_DOUBLE_EQ(of(layer_norm(x, {6}, w, b)), 13.0 * 24);
+}
+
+TEST(OpCost, PoolsCountTapsWithinTheImage) {
+  Tensor x = ones({1, 2, 4, 4});
+  set_requires_grad(x);
+  const Pool2dOptions padded{.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}};
+  EXPECT_DOUBLE_EQ(operations_of("max_pool2d", [&] { max_pool2d(x, padded); }),
+                   2.0 * (2 + 3 + 3 + 2) * (2 + 3 + 3 + 2));
+  const InterpolateOptions twice{.scale = {2}, .mode = Resample::linear};
+  const Tensor y = interpolate(x, twice);
+  // Along one axis after the other: 8 x 4 elements of two, then 8 x 8 of two.
+  EXPECT_DOUBLE_EQ(operations_of("resample", [&] { interpolate(x, twice); }), 3.0 * 2 * (32 + 64));
+  EXPECT_DOUBLE_EQ(operations_of("resample_backward", [&] { backward(sum(y)); }), 4.0 * 2 * (32 + 64));
 }
 
 TEST(OpCost, ShapesAloneAreEnough) {

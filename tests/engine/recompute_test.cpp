@@ -45,6 +45,14 @@ ModelSpec ended(Chain c) {
       .done();
 }
 
+/// Four layers, a norm and an activation behind each.
+ModelSpec normed(const char* activation) {
+  Chain c = wide();
+  for (const std::string i : {"1", "2", "3", "4"})
+    c.add("norm" + i, "LayerNorm").add("act" + i, activation).add("more" + i, "Linear", {{"out_features", I{64}}});
+  return ended(c);
+}
+
 TEST(Recompute, AnActivationWhoseInputIsKeptRunsAgainInBackward) {
   const PlanOf plan(ended(wide().add("act", "GELU")));
   EXPECT_EQ(plan.again(), std::multiset<std::string>{"gelu act"});
@@ -62,8 +70,8 @@ TEST(Recompute, AnActivationWhoseInputIsKeptRunsAgainInBackward) {
 }
 
 TEST(Recompute, ANormAndWhatFollowsItRunAgainTogether) {
-  const PlanOf plan(ended(wide().add("norm", "LayerNorm").add("act", "ReLU")));
-  EXPECT_EQ(plan.again(), (std::multiset<std::string>{"layer_norm norm", "relu act"}));
+  const std::multiset<std::string> again = PlanOf(normed("ReLU")).again();
+  EXPECT_TRUE(again.count("layer_norm norm1") && again.count("relu act1"));
 }
 
 TEST(Recompute, WhatDrawsNumbersOrSavesNothingRunsOnce) {
@@ -73,42 +81,120 @@ TEST(Recompute, WhatDrawsNumbersOrSavesNothingRunsOnce) {
   EXPECT_TRUE(PlanOf(ended(wide().add("act", "GELU")), "0").again().empty());
 }
 
-TEST(Recompute, ATraceStaysWholeAndItsPeakFalls) {
-  // A hand-made step: x -> relu -> a; a -> exp -> b; a much larger value comes and goes; then a and b are added.
-  StepTrace t;
-  t.blocks = {{StepTrace::Origin::given, 0, 400},
-              {StepTrace::Origin::made, -1, 400},
-              {StepTrace::Origin::made, -1, 400},
-              {StepTrace::Origin::made, -1, 4000},
-              {StepTrace::Origin::made, -1, 400}};
-  const auto at = [](int block, I n) { return StepTrace::Window{block, DType::f32, Layout::contiguous({n}), false}; };
-  const auto step = [&](const char* op, std::vector<StepTrace::Window> in, StepTrace::Window out) {
+TEST(Recompute, EachKernelRunsOnceMoreAtMost) {
+  // Of GELU the input is kept, too: what the norm gave, which is made again before both.
+  const std::multiset<std::string> again = PlanOf(normed("GELU")).again();
+  EXPECT_TRUE(again.count("layer_norm norm1") && again.count("gelu act1"));
+  for (const std::string& kernel : again) EXPECT_EQ(again.count(kernel), 1u) << kernel;
+}
+
+/// A step that is made by hand. Block 0 is given; each op makes a block of its own.
+struct MadeTrace {
+  explicit MadeTrace(I given) : trace() { trace.blocks.push_back({StepTrace::Origin::given, 0, bytes(given)}); }
+  static size_t bytes(I n) { return static_cast<size_t>(n) * sizeof(float); }
+  static StepTrace::Window window(int block, I n) { return {block, DType::f32, Layout::contiguous({n}), false}; }
+  StepTrace::Window all_of(int block) const {
+    return window(block, static_cast<I>(trace.blocks[static_cast<size_t>(block)].bytes / sizeof(float)));
+  }
+  void step(const char* op, const std::vector<int>& in, const std::vector<int>& out) {
     StepTrace::Step s;
     s.op = &all_ops().at(op);
-    s.in = std::move(in);
-    s.out = {out};
-    s.origin.seq = static_cast<uint32_t>(t.steps.size()) + 1;
-    t.steps.push_back(std::move(s));
-  };
-  step("relu", {at(0, 100)}, at(1, 100));
-  step("exp", {at(1, 100)}, at(2, 100));
-  step("cat", {at(0, 100)}, at(3, 1000));
-  step("neg", {at(3, 1000)}, at(3, 1000));
-  step("add", {at(1, 100), at(2, 100)}, at(4, 100));
-  t.results = {at(4, 100)};
-  EXPECT_EQ(compute_again(t), 2) << "relu for the sum, and exp from the second relu";
-  ASSERT_EQ(t.steps.size(), 7u);
-  const StepTrace::Step& sum = t.steps.back();
-  for (const StepTrace::Window& w : sum.in) EXPECT_GT(w.block, 4) << "it reads what was made anew";
-  EXPECT_EQ(t.blocks.size(), 7u);
-  EXPECT_EQ(sum.out[0].block, 4);
-  // Every block is written before it is read.
-  std::set<int> written{0};
-  for (const StepTrace::Step& s : t.steps) {
-    for (const StepTrace::Window& w : s.in) EXPECT_TRUE(written.count(w.block)) << s.op->info.name << " " << w.block;
-    for (const StepTrace::Window& w : s.out) written.insert(w.block);
+    for (const int b : in) s.in.push_back(all_of(b));
+    for (const int b : out) s.out.push_back(all_of(b));
+    s.origin.seq = static_cast<uint32_t>(trace.steps.size()) + 1;
+    trace.steps.push_back(std::move(s));
   }
-  EXPECT_EQ(compute_again(t), 0) << "once is enough";
+  int make(const char* op, const std::vector<int>& in, I n) {
+    trace.blocks.push_back({StepTrace::Origin::made, -1, bytes(n)});
+    step(op, in, {static_cast<int>(trace.blocks.size()) - 1});
+    return static_cast<int>(trace.blocks.size()) - 1;
+  }
+  /// Something large that comes and goes: the peak.
+  void pass_peak() {
+    const int large = make("cat", {0}, 1000);
+    step("neg", {large}, {large});
+  }
+  void result(int block) { trace.results.push_back(all_of(block)); }
+  I again() {
+    const size_t before = trace.steps.size();
+    const I n = compute_again(trace);
+    EXPECT_EQ(trace.steps.size(), before + static_cast<size_t>(n));
+    // Every block is written before it is read.
+    std::set<int> written{0};
+    for (const StepTrace::Step& s : trace.steps) {
+      for (const StepTrace::Window& w : s.in) EXPECT_TRUE(written.count(w.block)) << s.op->info.name << " " << w.block;
+      for (const StepTrace::Window& w : s.out) written.insert(w.block);
+    }
+    EXPECT_EQ(compute_again(trace), n) << "once is enough";
+    EXPECT_EQ(trace.steps.size(), before + static_cast<size_t>(n));
+    return n;
+  }
+  StepTrace trace;
+};
+
+TEST(Recompute, WhatWaitsWhileThePeakGoesByIsMadeAgain) {
+  MadeTrace m(100);
+  const int a = m.make("relu", {0}, 100), b = m.make("exp", {a}, 100);
+  m.pass_peak();
+  m.result(m.make("add", {a, b}, 100));
+  EXPECT_EQ(m.again(), 2) << "relu, and exp of the second relu";
+  for (const StepTrace::Window& w : m.trace.steps.back().in) EXPECT_GT(w.block, 4) << "it reads what was made again";
+}
+
+TEST(Recompute, NothingIsMadeOfWhatWasWrittenMeanwhile) {
+  MadeTrace m(100);
+  const int a = m.make("relu", {0}, 100);
+  m.pass_peak();
+  m.step("neg", {0}, {0});  // in place: a is no longer relu of it
+  m.result(m.make("add", {a, 0}, 100));
+  EXPECT_EQ(m.again(), 0);
+}
+
+TEST(Recompute, NothingIsMadeOfWhatIsWrittenThroughAnotherWindow) {
+  MadeTrace m(100);
+  const int x = m.make("exp", {0}, 100), a = m.make("relu", {x}, 100);
+  m.pass_peak();
+  m.step("neg", {x}, {x});
+  m.trace.steps.back().in[0] = m.trace.steps.back().out[0] = MadeTrace::window(x, 7);  // a part of it
+  m.result(m.make("add", {a, x}, 100));
+  EXPECT_EQ(m.again(), 0);
+}
+
+TEST(Recompute, WhatIsWrittenTwiceIsNotMadeAgain) {
+  MadeTrace m(100);
+  const int a = m.make("relu", {0}, 100);
+  m.step("neg", {a}, {a});
+  m.pass_peak();
+  m.result(m.make("add", {a, 0}, 100));
+  EXPECT_EQ(m.again(), 0);
+}
+
+TEST(Recompute, ResultsStayWhereTheyAre) {
+  MadeTrace m(100);
+  const int a = m.make("relu", {0}, 100);
+  m.pass_peak();
+  m.result(m.make("neg", {a}, 100));
+  m.result(a);
+  EXPECT_EQ(m.again(), 0);
+}
+
+TEST(Recompute, ThreeKernelsForOneValueAreTooMany) {
+  for (const int kernels : {1, 2, 3}) {
+    MadeTrace m(100);
+    int a = 0;
+    for (int i = 0; i < kernels; ++i) a = m.make("exp", {a}, 100);
+    m.pass_peak();
+    m.result(m.make("add", {a, 0}, 100));
+    EXPECT_EQ(m.again(), kernels == 3 ? 0 : kernels);
+  }
+}
+
+TEST(Recompute, SmallValuesAreNotWorthAKernel) {
+  MadeTrace m(3);
+  const int a = m.make("relu", {0}, 3);
+  m.pass_peak();
+  m.result(m.make("neg", {a}, 3));
+  EXPECT_EQ(m.again(), 0);
 }
 
 }  // namespace

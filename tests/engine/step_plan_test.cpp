@@ -101,7 +101,7 @@ TEST(StepPlan, WhatIsCheapIsComputedAgainForLessMemoryAndTheSameBits) {
     kept.set("data.batch_size", "4");
     if (kept.fallback("data.workers") != kept.at("data.workers")) kept.set("data.workers", "0");
     const Recipe again = with(kept, {{"recompute", "1"}});
-    EXPECT_SAYS(expect_planned(t.model, again, 5, 1), "of them again");
+    EXPECT_SAYS(expect_planned(t.model, again, 5, 1), "for the second time");
     I kernels = 0;
     const I all = arena_of(t.model, kept, &kernels);
     EXPECT_EQ(kernels, 0);

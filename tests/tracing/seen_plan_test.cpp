@@ -60,7 +60,7 @@ TEST(SeenPlan, PiecesOfTheArenaNeverOverlapAndTheirPeakFits) {
     // Its memory is its own until the last kernel that needs it, or one that puts its own result there.
     for (const ArenaPiece& p : plan.pieces) {
       const PlannedKernel& k = plan.kernels[static_cast<size_t>(p.kernel)];
-      EXPECT_LE(p.to, k.last == k.taken_by ? k.last : k.last + 1) << k.row.op;
+      EXPECT_LE(p.to, k.row.last == k.taken_by ? k.row.last : k.row.last + 1) << k.row.op;
     }
     EXPECT_GT(plan.peak_bytes, 0);
     EXPECT_LE(plan.peak_bytes, plan.figures.arena_bytes);

@@ -271,7 +271,7 @@ TEST_F(PlanPicture, the_pointer_tells_what_a_kernel_is_and_how_long_its_value_is
   m.frame(kPlanPicture);
   const auto& kernels = plan().kernels;
   const auto lives = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) {
-    return k.arena_bytes > 0 && k.last < static_cast<int>(kernels.size()) && k.last > &k - kernels.data();
+    return k.arena_bytes > 0 && k.row.last < static_cast<int>(kernels.size()) && k.row.last > &k - kernels.data();
   });
   ASSERT_NE(lives, kernels.end());
   const Point at = center_of(m.last(), {PlanModel::kernel, lives - kernels.begin()});
@@ -280,7 +280,7 @@ TEST_F(PlanPicture, the_pointer_tells_what_a_kernel_is_and_how_long_its_value_is
   const std::string tip = m.frame(kPlanPicture).tip_at(at.x, at.y);
   for (const std::string& part :
        {std::string(lives->row.op) + " #", lives->row.module, lives->row.results, std::string("In the arena at "),
-        "needed until " + std::string(kernels[static_cast<size_t>(lives->last)].row.op) + " #"})
+        "needed until " + std::string(kernels[static_cast<size_t>(lives->row.last)].row.op) + " #"})
     EXPECT_NE(tip.find(part), std::string::npos) << part << " in:\n" << tip;
   EXPECT_TRUE(m.pointer({PointerEvent::Type::leave, Button::none, 0, 0, {}}));
 }

@@ -7,25 +7,33 @@
 
 namespace tenon::tracing {
 
+namespace {
+Cell needed_until(const SeenPlan& plan, const StepPlanRow& r) {
+  if (r.last >= static_cast<int>(plan.kernels.size())) return std::string("left behind");
+  const StepPlanRow& last = plan.kernels[static_cast<size_t>(r.last)].row;
+  return last.again ? Cell(fmt::format("{}, again", last.seq)) : Cell(int64_t{last.seq});
+}
+}  // namespace
+
 Finding plan_page(const SeenPlan& plan) {
   if (!plan.planned()) return nothing(fmt::format("There is no plan: {}.", fmt::join(plan.told, "; ")));
   const StepPlanFigures& figures = plan.figures;
   Finding f;
   f.sentence = fmt::format(
-      "Forward and backward are {} kernels{}{}{}. Their values share {} of memory; one beside the other they would "
-      "take "
-      "{}.",
+      "Forward and backward are {} kernels{}{}{}. Their values share {} of memory; one beside the other they "
+      "would take {}.",
       count_text(figures.kernels),
       figures.chains == 0 ? ""
                           : fmt::format(", {} of which run tile by tile in {} {}", count_text(figures.chained),
                                         count_text(figures.chains), figures.chains == 1 ? "chain" : "chains"),
+      figures.again == 0 ? ""
+      : figures.again == 1
+          ? "; one of the kernels computes again what was not kept"
+          : fmt::format("; {} of the kernels compute again what was not kept", count_text(figures.again)),
       figures.views == 0 ? ""
       : figures.views == 1
           ? "; one op beside them is a view, which costs nothing"
           : fmt::format("; {} ops beside them are views, which cost nothing", count_text(figures.views)),
-      figures.again == 0
-          ? ""
-          : fmt::format("; {} of the kernels compute again what was not kept", count_text(figures.again)),
       bytes_text(figures.arena_bytes), bytes_text(figures.value_bytes));
   f.facts = {{"kernels_count", "kernels", Unit::count, figures.kernels},
              {"again_count", "kernels that run again", Unit::count, figures.again},
@@ -56,11 +64,8 @@ Finding plan_page(const SeenPlan& plan) {
                       r.tile         ? Cell(std::string("tile"))
                       : r.offset < 0 ? none
                                      : Cell(r.offset),
-                      k.last >= static_cast<int>(plan.kernels.size())
-                          ? Cell(std::string("left behind"))
-                          : Cell(int64_t{plan.kernels[static_cast<size_t>(k.last)].row.seq}),
-                      k.peak_bytes == 0 ? none : Cell(k.peak_bytes), r.chain < 0 ? none : Cell(int64_t{r.chain}),
-                      r.why});
+                      needed_until(plan, r), k.peak_bytes == 0 ? none : Cell(k.peak_bytes),
+                      r.chain < 0 ? none : Cell(int64_t{r.chain}), r.why});
   }
   f.tables.push_back(std::move(t));
   return f;

@@ -29,11 +29,11 @@ void lay_pieces(SeenPlan& plan) {
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlannedKernel& k = plan.kernels[i];
     if (k.arena_bytes <= 0) continue;
-    const ArenaPiece whole{static_cast<int>(i), static_cast<int>(i), std::max(k.last, static_cast<int>(i)) + 1,
+    const ArenaPiece whole{static_cast<int>(i), static_cast<int>(i), std::max(k.row.last, static_cast<int>(i)) + 1,
                            k.row.offset, k.row.offset + k.arena_bytes};
     for (size_t before = 0; before < i; ++before) {
       PlannedKernel& b = plan.kernels[before];
-      if (b.last < whole.from || b.arena_bytes <= 0 || b.row.offset >= whole.end ||
+      if (b.row.last < whole.from || b.arena_bytes <= 0 || b.row.offset >= whole.end ||
           b.row.offset + b.arena_bytes <= whole.begin)
         continue;
       if (b.taken_by < 0) b.taken_by = static_cast<int>(i);
@@ -53,7 +53,7 @@ void lay_pieces(SeenPlan& plan) {
       gone &= p.to <= k.taken_by;
     }
     if (!gone) continue;  // the memory is needed for longer, but not this value
-    k.last = k.taken_by;
+    k.row.last = k.taken_by;
   }
 }
 
@@ -84,7 +84,7 @@ SeenPlan seen_plan(const StepPlan& plan) {
     const auto at = static_cast<int>(seen.kernels.size());
     const auto& out = plan.trace().steps[static_cast<size_t>(at)].out;
     PlannedKernel k{std::move(row)};
-    k.last = k.row.last < 0 ? at : k.row.last;
+    if (k.row.last < 0) k.row.last = at;
     if (k.row.offset >= 0 && !out.empty())
       k.arena_bytes = out.front().layout.size.product() * static_cast<int64_t>(itemsize(out.front().dtype));
     seen.kernels.push_back(std::move(k));

@@ -17,7 +17,6 @@ namespace tenon::tracing {
 struct PlannedKernel {
   StepPlanRow row;
   int64_t arena_bytes = 0;  ///< of its first result, from `row.offset` on; 0: it lies elsewhere
-  int last = -1;            ///< index of the last kernel that needs it; the number of kernels: it is left behind
   int taken_by = -1;        ///< the first kernel that puts its own result there meanwhile; -1: none
   int64_t peak_bytes = 0;   ///< of it, alive at SeenPlan::peak
 };

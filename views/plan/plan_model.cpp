@@ -160,7 +160,7 @@ Table PlanModel::table() const {
       } else if (name == "offset") {
         if (row.tile) cell.text = tr("tile");
         cell.key = row.tile ? -1 : -2;
-      } else if (name == "last_seq" && kernels[i].last >= static_cast<int>(kernels.size())) {
+      } else if (name == "last_seq" && kernels[i].row.last >= static_cast<int>(kernels.size())) {
         cell.text = tr("left behind");
         cell.key = 1e300;
       } else if (name == "chain") {
@@ -266,7 +266,7 @@ std::string PlanModel::told_of(size_t kernel) const {
   if (row.chain >= 0) s += "\n" + tr("Chain {}: its kernels run together, tile by tile", row.chain);
   if (!row.results.empty())
     s += "\n" + elide_middle(row.results, 80) + " · " + format_bytes(static_cast<double>(row.bytes));
-  const bool stays = k.last >= static_cast<int>(plan_->kernels.size());
+  const bool stays = k.row.last >= static_cast<int>(plan_->kernels.size());
   if (row.tile) {
     s += "\n" + tr("In a tile of its chain: it takes no memory");
   } else if (row.offset < 0) {
@@ -276,17 +276,17 @@ std::string PlanModel::told_of(size_t kernel) const {
     s += "\n" + (k.arena_bytes == row.bytes ? tr("In the arena at {}", at)
                                             : tr("The first result, {}, in the arena at {}",
                                                  format_bytes(static_cast<double>(k.arena_bytes)), at));
-    if (k.taken_by >= 0 && k.last == k.taken_by)
+    if (k.taken_by >= 0 && k.row.last == k.taken_by)
       s += " · " + tr("needed until {}, which puts its result there",
                       kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
     else if (stays)
       s += " · " + tr("to the end of the step");
-    else if (k.last != static_cast<int>(kernel))
-      s += " · " + tr("needed until {}", kernel_text(plan_->kernels[static_cast<size_t>(k.last)]));
+    else if (k.row.last != static_cast<int>(kernel))
+      s += " · " + tr("needed until {}", kernel_text(plan_->kernels[static_cast<size_t>(k.row.last)]));
     else
       s += " · " + tr("needed by nobody after it");
   }
-  if (k.taken_by >= 0 && k.last != k.taken_by)
+  if (k.taken_by >= 0 && k.row.last != k.taken_by)
     s += "\n" + tr("{} puts its result into a part of this memory",
                    kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
   if (const uint32_t op = op_of_[kernel]; op && op != row.seq)
