@@ -48,6 +48,17 @@ TEST(Training, AccuracyOfTrainingStandsBesideTheTests) {
     EXPECT_NE(std::find(texts.begin(), texts.end(), text), texts.end()) << text;
 }
 
+TEST(Training, NumbersOfAnAxisAreWrittenAlike) {
+  TrainingModel m;
+  m.set_run("cnn-01", 100);
+  std::vector<projects::MetricRow> all;
+  for (int i = 1; i <= 100; ++i) all.push_back({"lr", {i, 0, 1.1e-3}});
+  m.add(all);
+  const auto texts = m.frame({900, 200}).texts();
+  for (const char* text : {"0", "0.0005", "0.001"})
+    EXPECT_NE(std::find(texts.begin(), texts.end(), text), texts.end()) << text;
+}
+
 TEST(Training, TheKeysReachEveryPlotAndItsScale) {
   TrainingModel m;
   m.set_run("cnn-01", 200);

@@ -62,6 +62,9 @@ void TrainingModel::draw_y(Scene& scene, const Chart& c, const Range& r, Box are
                        : q == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0)
                                          : format_metric(q, shown);
     if (q == "samples_per_second") text = format_count(shown);
+    // 0.0005 among 0.001 and 0.0015: the numbers of an axis are written alike.
+    if (!r.log && shown != 0 && std::fabs(shown) < 1e-3 && std::max(std::fabs(r.lo), std::fabs(r.hi)) >= 1e-3)
+      text = fmt::format("{:.6f}", shown);
     scene.text({area.x - kLeft, y - 8, kLeft - 6, 16}, without_zeros(text), Ink::secondary, Face::mono_small,
                Align::right);
   }
