@@ -79,6 +79,11 @@ bool has_bf16_products() {
   return has;
 }
 
+bool has_bf16_tile_products() {
+  static const bool has = dnnl_runs_on({dnnl::cpu_isa::avx512_core_amx});
+  return has;
+}
+
 bool packs_products() {
   using enum dnnl::cpu_isa;
   static const bool packs = dnnl_runs_on({avx512_core, avx512_core_vnni, avx512_core_bf16, avx512_core_amx});

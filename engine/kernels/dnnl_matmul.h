@@ -18,6 +18,8 @@ struct MatmulShape {
 
 /// Whether the processor multiplies bf16 by itself, as oneDNN sees it: ONEDNN_MAX_CPU_ISA counts.
 bool has_bf16_products();
+/// Whether it does so tile by tile (AMX).
+bool has_bf16_tile_products();
 
 /// Whether the processor has products whose right side may be packed beforehand.
 bool packs_products();

@@ -5,6 +5,7 @@
 
 #include "core/parallel.h"
 #include "core/vectors.h"
+#include "engine/kernels/bf16_product.h"
 #include "engine/kernels/dnnl.h"
 #include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/scratch.h"
@@ -221,6 +222,17 @@ void gemm_by_weights(int64_t m, int64_t n, int64_t k, const float* a, int64_t ld
   });
 }
 
+namespace {
+
+/// Whether tiles of our own multiply faster than oneDNN's; see Note [Tiles of bf16].
+bool suits_bf16_tiles(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kFewRows = 64, kFewColumns = 128, kFewProducts = 32, kSmall = 4 * 1024 * 1024;
+  return m >= kFewRows && n >= kFewColumns && k >= kFewProducts && k <= kTiledBf16Sum && m * n * k > kSmall &&
+         has_bf16_tiles();
+}
+
+}  // namespace
+
 void gemm_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t* a, int64_t lda, const uint16_t* b,
                int64_t ldb, const uint16_t* bias, uint16_t* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
@@ -229,6 +241,7 @@ void gemm_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t
       bias ? static_cast<void>(std::copy_n(bias, n, c + i * ldc)) : static_cast<void>(std::fill_n(c + i * ldc, n, 0));
     return;
   }
+  if (suits_bf16_tiles(m, n, k)) return tiled_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, c, ldc);
   in_pieces(ta, tb, m, n, k, a, lda, b, ldb, c, ldc,
             [&](int64_t pm, int64_t pn, const uint16_t* pa, const uint16_t* pb, uint16_t* pc) {
               const uint16_t* row = bias ? bias + (pc - c) % ldc : nullptr;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/half.h"
@@ -10,6 +11,7 @@
 #include "core/random.h"
 #include "core/tensor_values.h"
 #include "engine/autograd/autograd.h"
+#include "engine/kernels/bf16_product.h"
 #include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
 #include "engine/ops/conv.h"
@@ -33,8 +35,9 @@ struct Size {
 
 TEST(HalfProducts, FollowPlainLoopsInEveryForm) {
   if (!kernels::has_bf16_products()) GTEST_SKIP() << "this processor has no products of bf16";
-  for (const auto [m, n, k] : {Size{1, 1, 1}, Size{5, 7, 3}, Size{33, 40, 100}, Size{1, 300, 64}, Size{300, 1, 64},
-                               Size{130, 97, 61}, Size{3, 2, 0}, Size{600, 70, 300}, Size{16, 24, 2100}})
+  for (const auto [m, n, k] :
+       {Size{1, 1, 1}, Size{5, 7, 3}, Size{33, 40, 100}, Size{1, 300, 64}, Size{300, 1, 64}, Size{130, 97, 61},
+        Size{3, 2, 0}, Size{600, 70, 300}, Size{16, 24, 2100}, Size{67, 700, 101}, Size{300, 131, 1000}})
     for (bool ta : {false, true})
       for (bool tb : {false, true})
         for (bool bias : {false, true}) {
@@ -62,6 +65,26 @@ TEST(HalfProducts, FollowPlainLoopsInEveryForm) {
               ASSERT_EQ(c[static_cast<size_t>(i * ldc + j)], before[static_cast<size_t>(i * ldc + j)])
                   << "beside the result";
         }
+}
+
+/// As oneDNN multiplies them where it uses such tiles itself: a result without gaps. What is no number counts too.
+TEST(HalfProducts, TilesHaveOneDnnsBits) {
+  if (!kernels::has_bf16_tiles()) GTEST_SKIP() << "this processor has no tiles of bf16";
+  for (const auto [m, n, k] : {Size{64, 128, 544}, Size{96, 160, 64}, Size{50, 40, 33}, Size{1, 1, 1}}) {
+    auto a = halves(m * k, 1);
+    const auto b = halves(k * n, 2), row = halves(n, 3);
+    a[0] = float_to_bfloat(std::numeric_limits<float>::quiet_NaN());
+    if (m > 2) a[static_cast<size_t>(k)] = float_to_bfloat(std::numeric_limits<float>::infinity());
+    if (m > 3) a[static_cast<size_t>(2 * k + 1)] = 1;  // the smallest subnormal
+    std::vector<uint16_t> ours(static_cast<size_t>(m * n)), theirs(ours);
+    kernels::tiled_bf16(false, false, m, n, k, a.data(), k, b.data(), n, row.data(), ours.data(), n);
+    kernels::dnnl_matmul({m, n, k, k, n, n, false, false, true, false, true}, a.data(), b.data(), row.data(),
+                         theirs.data());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      const float x = bfloat_to_float(ours[i]), y = bfloat_to_float(theirs[i]);
+      ASSERT_TRUE(ours[i] == theirs[i] || (std::isnan(x) && std::isnan(y))) << x << " and " << y << " at " << i;
+    }
+  }
 }
 
 /// The value of `x` rounded to `type`, of which one step is at most so much of it.
