@@ -147,7 +147,6 @@ int train(const Args& args) {
   options.max_steps = args.integer("--max-steps", -1, 1);
   options.threads = static_cast<int>(args.integer("--threads", 0, 1));
   options.set = pairs_of(args, "--set");
-  if (args.has("--compile")) options.set.emplace_back("compile", "true");
   if (args.has("--device")) options.set.emplace_back("device", args.text("--device"));
   read_from(*project, args, options);
   options.without = args.text("--without-samples");
@@ -218,6 +217,7 @@ int train(const Args& args) {
     }
     driver->drain(events);
     for (const projects::RunEvent& e : events) {
+      if (!json && e.kind == "plan") continue;  // the end sums them up
       if (!json) bar.clear();
       say([&] {
         if (json)
@@ -342,7 +342,6 @@ const bool registered_train[] = {
            "numbers of the ops"},
           {"--device", "NAME", "where to compute: cpu, cuda, cuda:1 (short for --set device=NAME)"},
           kThreads,
-          {"--compile", "", "run forward and backward from a plan: the same bits in less time (--set compile=true)"},
           {"--set", "KEY=VALUE", "a key of the recipe, for this run; may be repeated"},
           {"--watch", "TEXT",
            "one more watch for this run: \"loss > 3 * median(loss, 50): pause\"; may be repeated; `tenon keys watches` "

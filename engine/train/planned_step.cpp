@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMostPlans = 8;  // a run has one size of batch, and another at the end of an epoch
 constexpr int kMostDropped = 4;   // of one size, one after the other, that did not last
 constexpr int64_t kLasts = 10;    // steps: a plan costs three
+constexpr int64_t kProven = 10;   // steps before a plan is proven again, then ten times as many
 constexpr uint32_t kLooked = mode::observe | mode::profile | mode::memory | mode::interrupt | mode::inference;
 
 /// What two tensors have in common that have the same bits; 0: there is none.
@@ -109,8 +110,8 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
   const bool draws = !e->plan || e->plan->reads(2);
   const std::vector<Tensor> given = {x, target, draws ? nn::step_key({}) : Tensor()};
   if (!e->plan) return trace(*e, given, trained, eager);
-  if (!e->proven) return prove(*e, given, trained, eager);
-  if (e->planned_steps == 0) pool_trim();  // the last step that ran op by op is over now
+  if (e->planned_steps == e->next_proof) return prove(*e, given, trained, eager);
+  if (std::exchange(e->after_ops, false)) pool_trim();
   std::vector<Tensor> results = e->plan->run(given);
   for (size_t i = 0; i < trained.size(); ++i) set_grad(trained[i].tensor, results[i + 2]);
   ++e->planned_steps;
@@ -173,12 +174,18 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
   for (const Tensor& b : buffers) of_ops.push_back(fingerprint(b));
   const bool same = of_plan == of_ops && after_plan == after_ops;
   t_state.origin.seq = after_ops.first;  // nor are fingerprints
-  if (same) {
-    e.proven = true;
-    news_.push_back(fmt::format("from here on {} come from {}", e.form(), made_of(e.plan->figures())));
-  } else {
-    refuse(e, "its plan has other bits than its ops");
+  const bool first = e.next_proof == 0;
+  if (!same) {
+    refuse(e, first ? "its plan has other bits than its ops"
+                    : fmt::format("its plan has no longer the bits of its ops: a layer keeps something in no buffer, "
+                                  "and the last {} {} from the plan may be wrong",
+                                  e.planned_steps - e.last_proof, called_));
+    return values;
   }
+  if (first) news_.push_back(fmt::format("from here on {} come from {}", e.form(), made_of(e.plan->figures())));
+  e.last_proof = e.planned_steps;
+  e.next_proof = first ? kProven : 10 * e.next_proof;
+  e.after_ops = true;
   return values;
 }
 
@@ -188,7 +195,20 @@ void PlannedStep::rest() const {
 
 std::vector<std::string> PlannedStep::told() const {
   std::vector<std::string> lines;
+  // Sizes that have plans are told together, the largest plan for all of them.
+  const Entry* largest = nullptr;
+  int64_t planned = 0, sizes = 0;
   for (const auto& e : entries_) {
+    if (!e->why.empty() || !e->plan || e->planned_steps == 0) continue;
+    if (!largest || e->plan->figures().arena_bytes > largest->plan->figures().arena_bytes) largest = e.get();
+    planned += e->earlier_steps + e->planned_steps;
+    ++sizes;
+  }
+  if (sizes > 1)
+    lines.push_back(fmt::format("{} and {} other size{}: {} {} from a plan each, the largest is {}", largest->form(),
+                                sizes - 1, sizes == 2 ? "" : "s", planned, called_, made_of(largest->plan->figures())));
+  for (const auto& e : entries_) {
+    if (sizes > 1 && e->why.empty() && e->plan && e->planned_steps > 0) continue;
     const int64_t steps = e->earlier_steps + e->planned_steps;
     if (!e->why.empty())
       lines.push_back(fmt::format("{} run op by op{}: {}", e->form(),

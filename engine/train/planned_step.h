@@ -22,7 +22,8 @@ namespace tenon {
 // that happens again and again.
 // What cannot be planned runs op by op, and told() says why: a value that is read on the way (item()), attributes and
 // constants that are others in the second step. A layer that keeps a number beside its tensors and computes something
-// else by it in a later step alone would be missed; such state belongs into a buffer.
+// else by it in a later step alone is not seen at first; such state belongs into a buffer. So a plan is proven again
+// after 10, 100, 1,000 ... steps, and one that lost its ops' bits is told with the steps that came from it.
 
 /// Forward and backward of a session's steps, from plans where there are some.
 class PlannedStep {
@@ -68,9 +69,11 @@ class PlannedStep {
     Kind kind;
     std::optional<StepTrace> first = {};
     std::unique_ptr<StepPlan> plan = {};
-    bool proven = false;
     std::string why = {};       ///< it is not planned; empty: it is, or will be
     int64_t planned_steps = 0;  ///< of this plan
+    int64_t last_proof = 0;     ///< so many of them came before the last proof
+    int64_t next_proof = 0;
+    bool after_ops = false;     ///< the step before ran op by op, and its memory is still there
     int64_t earlier_steps = 0;  ///< of plans before it
     int dropped = 0;            ///< plans that did not last, one after the other
     std::string form() const;   ///< "batches of f32 [64, 784]"

@@ -82,12 +82,11 @@ std::vector<AttrDef> plain_keys() {
        "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it",
        {}},
       {"compile",
-       false,
+       true,
        none,
        none,
-       "forward and backward are traced once and run from a plan: the same bits in less time; what cannot be planned "
-       "runs "
-       "op by op, and the run's end says why",
+       "forward and backward are traced once and run from a plan: the same bits in less time and memory; what cannot "
+       "be planned runs op by op, and the run's end says why. false: all steps run op by op",
        {}},
       {"recompute",
        I{0},

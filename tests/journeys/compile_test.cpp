@@ -10,17 +10,18 @@ TEST(CompileJourney, a_compiled_run_has_the_bits_of_any_other) {
   Folder folder;
   const std::string project = folder / "p.tenon";
   ASSERT_EQ(tenon({"new", project, "--template", "spirals"}).status, 0);
-  const Outcome plain = tenon({"train", project, "--run", "plain", "--max-steps", "40"});
+  const Outcome plain = tenon({"train", project, "--run", "plain", "--max-steps", "40", "--set", "compile=false"});
   ASSERT_EQ(plain.status, 0) << plain.err;
   EXPECT_EQ(plain.out.find("compiled:"), std::string::npos) << plain.out;
-  const Outcome compiled = tenon({"train", project, "--run", "fast", "--max-steps", "40", "--compile"});
+  const Outcome compiled = tenon({"train", project, "--run", "fast", "--max-steps", "40"});
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_NE(compiled.out.find("compiled: batches of f32 ["), std::string::npos) << compiled.out;
   EXPECT_NE(compiled.out.find(" steps from a plan of "), std::string::npos) << compiled.out;
-  EXPECT_NE(compiled.out.find("plan (step 3): from here on batches of f32 ["), std::string::npos) << compiled.out;
-  const Outcome events = tenon({"query", project, "SELECT run_name, step, kind FROM run_events", "--json"});
+  EXPECT_EQ(compiled.out.find("from here on"), std::string::npos) << "the end sums it up\n" << compiled.out;
+  const Outcome events = tenon({"query", project, "SELECT run_name, step, kind, text FROM run_events", "--json"});
   ASSERT_EQ(events.status, 0) << events.err;
   EXPECT_NE(events.out.find("fast"), std::string::npos) << events.out;
+  EXPECT_NE(events.out.find("from here on batches of f32 ["), std::string::npos) << events.out;
   EXPECT_EQ(events.out.find("plain"), std::string::npos) << events.out;
   const auto digest = [&](const std::string& run, const std::string& step) {
     const Outcome o = tenon({"digest", project, run, "--step", step, "--json"});

@@ -32,7 +32,7 @@ TEST_F(RunEvents, plans_are_told_while_the_run_trains_and_kept) {
   EXPECT_EQ(kept[0].step, 3) << "two steps are traced, the third proves the plan";
   EXPECT_EQ(kept[0].kind, "plan");
   EXPECT_SAYS(kept[0].text, "come from a plan of ");
-  train("plain", {}, 20);
+  train("plain", {{"compile", "false"}}, 20);
   EXPECT_TRUE(events("plain").empty()) << "nothing is planned there";
   const std::string path = project->path();
   project.reset();
