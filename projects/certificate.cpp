@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -174,11 +175,24 @@ json data_json(const TrainingSession& session, const RunInfo& run) {
   return j;
 }
 
+/// A file that says which state it was exported from must be of this one: export_doc() wrote that.
+void check_named(const formats::OnnxModel& model, const RunInfo& run, int64_t step, const std::string& file) {
+  static const std::regex kDoc("run (.+) of .+, step ([0-9]+)");
+  std::smatch said;
+  if (!std::regex_search(model.doc, said, kDoc, std::regex_constants::match_continuous)) return;
+  if (said[1] == run.name && said[2] == std::to_string(step)) return;
+  throw Error::usage(
+      fmt::format("{} is no export of step {} of run {}: it says of itself that it is of step {} of run {}", file, step,
+                  run.name, said[2].str(), said[1].str()),
+      "Name that run and its step (--checkpoint), or export it anew.");
+}
+
 }  // namespace
 
 CertifyReport certify(Project& project, const RunInfo& run, int64_t step, const std::string& file,
                       const CertifyOptions& options, const Progress& progress) {
   const formats::OnnxModel model = formats::load_runnable(file);
+  check_named(model, run, step, file);
   const auto session = replay_to(project, run.id, step, progress);
   const Quiet quiet;
   const Measured measured(*session, model, options.samples, progress);

@@ -323,6 +323,8 @@ double Distributions::last_rank(size_t parameter) const {
 
 double ParameterSpreads::ratio() const {
   if (!update.any() || update.bad || weight.bad || !(weight.norm > 0)) return std::numeric_limits<double>::quiet_NaN();
+  const bool began_at_0 = update.norm == weight.norm && update.quantiles == weight.quantiles;
+  if (began_at_0) return std::numeric_limits<double>::quiet_NaN();
   return update.norm / weight.norm;
 }
 

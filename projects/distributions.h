@@ -33,7 +33,7 @@ struct ParameterSpreads {
   /// How many directions its weights use, see effective_rank(); NaN where it is no matrix, or was not looked at.
   double rank = std::numeric_limits<double>::quiet_NaN();
   /// How large the update is for the weights, by their norms; NaN where one of the two is no number or the weights are
-  /// all 0.
+  /// all 0, or were before the step.
   double ratio() const;
 };
 

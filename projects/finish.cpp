@@ -140,6 +140,7 @@ bool stopped_early(const RunInfo& run) { return run.status == "finished" && !run
 std::string status_text(const RunInfo& run) { return stopped_early(run) ? "stopped early" : run.status; }
 
 std::string metric_text(const std::string& name, double value) {
+  if (std::isnan(value)) value = NAN;  // its sign says nothing
   const std::string words = metric_words(name);
   return name.ends_with("accuracy") ? fmt::format("{} {:.2f} %", words, 100 * value)
                                     : fmt::format("{} {:.4f}", words, value);
@@ -148,8 +149,8 @@ std::string metric_text(const std::string& name, double value) {
 std::string evaluation_text(const RunInfo& run, int64_t step, const Evaluation& e) {
   std::string judged;
   for (const Judgement& m : e.judgements) judged += ", " + metric_text("test_" + m.name, m.value);
-  return fmt::format("run {} at step {}: test loss {:.4f}{} ({} samples)", run.name, grouped(step), e.loss, judged,
-                     grouped(e.samples));
+  return fmt::format("run {} at step {}: {}{} ({} samples)", run.name, grouped(step), metric_text("test_loss", e.loss),
+                     judged, grouped(e.samples));
 }
 
 const std::vector<ExportForm>& export_forms() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <sstream>
 #include <utility>
 
 #include "core/error.h"
@@ -95,6 +96,17 @@ double Args::number(const std::string& option, double fallback, double min) cons
   return std::get<double>(parse_attr(def, text(option), option));
 }
 
+namespace {
+/// The word of a command's usage at this place: "RUN" of "PROJECT RUN --step N".
+std::string usage_word(const std::string& usage, size_t place) {
+  std::istringstream words(usage);
+  std::string word;
+  for (size_t at = 0; words >> word && !word.starts_with("--"); ++at)
+    if (at == place) return word;
+  return "a word";
+}
+}  // namespace
+
 Args parse_args(const Command& command, const std::vector<std::string>& words) {
   Args args;
   bool only_words = false;
@@ -134,7 +146,7 @@ Args parse_args(const Command& command, const std::vector<std::string>& words) {
   }
   if (args.words_.size() < command.min_words || args.words_.size() > command.max_words)
     throw Error::usage(args.words_.size() < command.min_words
-                           ? "something is missing"
+                           ? fmt::format("{} is missing", usage_word(command.usage, args.words_.size()))
                            : fmt::format("\"{}\" is one word too many", args.words_[command.max_words]),
                        fmt::format("usage: tenon {} {}", command.name, command.usage));
   return args;

@@ -122,9 +122,10 @@ int profile(const Args& args) {
                 {"why", bounds.sentence()},
                 {"ms_per_step", static_cast<double>(ns) / 1e6 / static_cast<double>(steps)}});
   else
-    print(fmt::format("{}: steps {} to {} of {}, {} events, {:.2f} ms a step\n{}\n", path, count_text(first),
-                      count_text(last), source.run, count_text(static_cast<int64_t>(p.store->size())),
-                      static_cast<double>(ns) / 1e6 / static_cast<double>(steps), bounds.sentence()));
+    print(fmt::format("{}: steps {} to {} of {}, {} events, {} a step\n{}\n", path, count_text(first), count_text(last),
+                      source.run, count_text(static_cast<int64_t>(p.store->size())),
+                      tracing::nanoseconds_text(static_cast<double>(ns) / static_cast<double>(steps)),
+                      bounds.sentence()));
   return 0;
 }
 
@@ -136,17 +137,21 @@ int memory_record(const Args& args) {
   const std::string pickle = tracing::snapshot_pickle(r);
   write_file(path, pickle);
   int64_t live = 0, peak = 0;
-  for (const auto& e : r.events) peak = std::max(peak, live += e.bytes);
+  size_t events = 0;  // of the file: what is given back is asked for and done
+  for (const auto& e : r.events) {
+    peak = std::max(peak, live += e.bytes);
+    events += e.bytes < 0 ? 2 : 1;
+  }
   if (args.json())
     print_json({{"file", path},
                 {"run", source.run},
                 {"first_step", r.steps.front().step},
                 {"last_step", r.steps.back().step},
-                {"events", r.events.size()},
+                {"events", events},
                 {"peak_bytes", peak}});
   else
     print(fmt::format("{}: steps {} to {} of {}, {} events, peak {}\n", path, count_text(r.steps.front().step),
-                      count_text(r.steps.back().step), source.run, count_text(static_cast<int64_t>(r.events.size())),
+                      count_text(r.steps.back().step), source.run, count_text(static_cast<int64_t>(events)),
                       bytes_text(peak)));
   return 0;
 }

@@ -268,7 +268,9 @@ int runs(const Args& args) {
   auto rows = rows_of(shown, right);
   for (size_t i = 0; i < shown.rows.size() && !model.group(); ++i) {
     const auto error = project->run(shown.rows[i].selection.id).error;
-    if (!error.empty()) rows[i + 1].push_back(error.substr(0, error.find('\n')));
+    if (error.empty()) continue;
+    if (rows[0].size() == shown.columns.size()) rows[0].emplace_back("WHY");
+    rows[i + 1].push_back(error.substr(0, error.find('\n')));
   }
   if (model.rows().empty() && args.has("--deleted"))
     print(fmt::format("no run of {} is deleted\n", args.word(0)));
@@ -342,7 +344,7 @@ int metrics(const Args& args) {
         rows.push_back({count_text(p.step), value_text(p.value)});
       } else if (one) {
         const bool whole = scale.over == views::Over::samples;
-        rows.push_back({count_text(p.step), whole ? count_text(std::llround(at(p))) : fmt::format("{:.2f}", at(p)),
+        rows.push_back({count_text(p.step), whole ? count_text(std::llround(at(p))) : fmt::format("{:.4f}", at(p)),
                         value_text(p.value)});
       }
       if (std::isfinite(p.value)) {

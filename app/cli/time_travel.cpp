@@ -1,5 +1,6 @@
 // tenon digest, goto, nan: any step of a run again.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -54,12 +55,15 @@ void see_through(Listed& l, const std::string& views) {
   l.name += " " + views;
 }
 
+/// Whether a step finds it and leaves it: a record has it as the step found it.
+bool lasts(Category c) { return c == Category::parameter || c == Category::buffer || c == Category::optimizer; }
+
 int go_to(const Args& args) {
   const std::string wanted_step = args.required("--step");
   const auto project = open_to_read(args.word(0));
   const projects::RunInfo run = project->run(args.word(1));
   const int64_t step = pick_step(run, wanted_step);
-  const std::string wanted = args.text("--tensor");
+  std::string wanted = args.text("--tensor");
   if (args.has("--view") && wanted.empty()) throw Error::usage("--view is of one tensor: name it with --tensor");
   if (args.has("--out") && wanted.empty()) throw Error::usage("--out saves one tensor: name it with --tensor");
   use_threads(args);
@@ -76,6 +80,12 @@ int go_to(const Args& args) {
                     t.dtype(), t.layout(), t});
     found = found || name == wanted;
   }
+  // A parameter by its bare name is what the step left; what the step found is among what it computed with.
+  if (const std::string of_model = "model/" + wanted;
+      !found && !wanted.empty() && std::any_of(state.tensors.begin(), state.tensors.end(), [&](const auto& named) {
+        return named.first == of_model;
+      }))
+    wanted = of_model, found = true;
   // What the step computed on the way: only when asked for, for it takes a recording.
   if (args.has("--all") || (!wanted.empty() && !found)) {
     if (step < 1)
@@ -83,7 +93,8 @@ int go_to(const Args& args) {
                                         : fmt::format("step 0 has no tensor \"{}\"", wanted));
     const auto record = projects::record_step(*project, run.id, step, bar.progress());
     for (const tracing::TensorRecord& t : record->tensors)
-      list.push_back({t.name, name(t.category), t.dtype, t.layout, t.value});
+      list.push_back({t.name, std::string(name(t.category)) + (lasts(t.category) ? " before the step" : ""), t.dtype,
+                      t.layout, t.value});
   }
   bar.clear();
 
@@ -204,11 +215,11 @@ int nan_origin(const Args& args) {
                               : "none: the value was there before the step"});
   rows.push_back({"module", n.module.empty() ? "-" : n.module});
   rows.push_back({"element", fmt::format("{} of the result is {}; {} of {} elements are not finite", to_string(n.index),
-                                         n.value, count_text(n.bad), count_text(n.total))});
+                                         value_text(n.value), count_text(n.bad), count_text(n.total))});
   for (const auto& o : n.operands)
     rows.push_back({"input", fmt::format("{} {}: element {} is {}; min {} max {} mean {}, {} not finite", o.name,
-                                         o.type, to_string(o.index), o.value, value_text(o.min), value_text(o.max),
-                                         value_text(o.mean), count_text(o.bad))});
+                                         o.type, to_string(o.index), value_text(o.value), value_text(o.min),
+                                         value_text(o.max), value_text(o.mean), count_text(o.bad))});
   if (n.sample >= 0)
     rows.push_back({"sample", fmt::format("{} of the training set{}", count_text(n.sample),
                                           n.source.empty() ? "" : ": " + n.source)});

@@ -138,6 +138,13 @@ class Pass {
     return !create_ && p.refs.load() == 1 && p.storage.unique() && !sum.layout().may_overlap();
   }
 
+  /// A copy that is ours alone, by no op: whether someone else holds a gradient must not number ops differently.
+  static Tensor own_copy(const Tensor& g) {
+    Tensor own = empty_strided(dense_layout(g), g.dtype(), g.device());
+    copy_(own, g);
+    return own;
+  }
+
   void add_to(Tensor& slot, Tensor g) {
     if (!slot) {
       slot = std::move(g);
@@ -186,10 +193,7 @@ class Pass {
     if (m->grad) {
       add_to(m->grad, std::move(g));
     } else if (!create_ && (shared || !g.layout().is_dense())) {
-      // Later passes add in place, so it must be ours alone. No op: whether someone else holds the gradient must not
-      // number ops differently.
-      m->grad = empty_strided(dense_layout(g), g.dtype(), g.device());
-      copy_(m->grad, g);
+      m->grad = own_copy(g);  // later passes add in place
     } else {
       m->grad = std::move(g);
     }
@@ -226,16 +230,17 @@ class Pass {
   /// The gradient of a part (of a slice, say) is added to that part of a sum that is there, instead of a sum as large
   /// as the whole with zeros around the part.
   bool add_to_part(Node& n) {
-    if (!n.op->view || n.op->info.reads_strides || n.inputs != 1 || n.hooks) return false;
+    if (create_ || !n.op->view || n.op->info.reads_strides || n.inputs != 1 || n.hooks) return false;
     const Edge& e = n.next[0];
     const Tensor& g = n.grads[0];
     if (!e.fn || !e.fn->needed || !g) return false;
     Tensor& slot = e.fn->grads[e.slot];
-    if (!slot || !mine(slot) || !slot.is_contiguous() || slot.offset() != 0 || !(slot.size() == n.metas[0].shape) ||
+    if (!slot || !slot.is_contiguous() || slot.offset() != 0 || !(slot.size() == n.metas[0].shape) ||
         slot.dtype() != g.dtype() || g.numel() >= slot.numel())
       return false;
     const Layout part = n.op->view(n.attrs, Layout::contiguous(slot.size()));
     if (part.may_overlap() || !(part.size == g.size())) return false;
+    if (!mine(slot)) slot = own_copy(slot);
     Tensor there = view_of(slot, part);
     add_(there, g);
     return true;

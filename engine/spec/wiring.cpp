@@ -13,7 +13,8 @@ Wiring::Wiring(const ModelSpec& spec) : order(spec.topological()) {
   for (const char* end : {"Input", "Output"}) {
     int count = 0;
     for (const LayerSpec& l : spec.layers) count += l.type == end;
-    if (count != 1)
+    if (count == 0) throw Error(std::string("the model has no ") + end + " layer", "add one");
+    if (count > 1)
       throw Error("the model has " + std::to_string(count) + " " + end + " layers",
                   std::string("it needs exactly one ") + end);
   }

@@ -83,9 +83,11 @@ void PlannedStep::stay_eager(const std::string& why) {
   news_.push_back(fmt::format("some {} run op by op: {}", called_, why));
 }
 
+bool PlannedStep::looked_at() { return mode_word() & kLooked; }
+
 PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, double factor,
                                      const std::vector<nn::Named>& trained, const Eager& eager) {
-  if (mode_word() & kLooked) return eager();
+  if (looked_at()) return eager();
   if (model_.hooked()) {
     stay_eager("hooks look at what layers compute");
     return eager();

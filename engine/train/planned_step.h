@@ -22,7 +22,8 @@ namespace tenon {
 // that happens again and again.
 // What cannot be planned runs op by op, and told() says why: a value that is read on the way (item()), attributes and
 // constants that are others in the second step. A layer that keeps a number beside its tensors and computes something
-// else by it in a later step alone is not seen at first; such state belongs into a buffer. So a plan is proven again
+// else by it in a later step alone is not seen at first, and what it does beside its ops (it prints) is done in no step
+// from a plan; such state belongs into a buffer, as for going back to a step. So a plan is proven again
 // after 10, 100, 1,000 ... steps, and one that lost its ops' bits is told with the steps that came from it.
 
 /// Forward and backward of a session's steps, from plans where there are some.
@@ -38,6 +39,8 @@ class PlannedStep {
   /// `model` outlives this. `called`: what told() counts.
   explicit PlannedStep(nn::Module& model, const char* called = "steps", StepPlan::Keep keep = StepPlan::Keep::all)
       : model_(model), called_(called), keep_(keep) {}
+  /// Whether somebody looks at this step: it runs op by op, whatever is planned.
+  static bool looked_at();
   /// The same from a plan or by `eager`. `factor` is what the loss is multiplied by before backward. Throws what either
   /// throws.
   Values run(const Tensor& x, const Tensor& target, double factor, const std::vector<nn::Named>& trained,

@@ -48,7 +48,8 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
       ProfileScope span("backward");
       backward(factor == 1 ? loss : mul(loss, factor));
     };
-    if (may_plan && plans(parts)) {
+    // Who looks at the step is told of its forward pass before its graph is gone.
+    if (may_plan && !PlannedStep::looked_at() && plans(parts)) {
       const PlannedStep::Values v = planned->run(batch.x, target, factor, trained, [&] {
         PlannedStep::Values eager;
         {

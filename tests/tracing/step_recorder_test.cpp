@@ -14,12 +14,15 @@
 namespace tenon::tracing {
 namespace {
 
-std::unique_ptr<TrainingSession> spirals(const std::vector<std::pair<std::string, std::string>>& set = {}) {
-  const Template& t = find_template("spirals");
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+std::unique_ptr<TrainingSession> session_of(const std::string& name, const Settings& set) {
+  const Template& t = find_template(name);
   Recipe recipe = t.recipe;
   for (const auto& [key, value] : set) recipe.set(key, value);
   return std::make_unique<TrainingSession>(t.model, recipe);
 }
+std::unique_ptr<TrainingSession> spirals(const Settings& set = {}) { return session_of("spirals", set); }
 
 // Same names, same values: what a checkpoint is compared by.
 void expect_same_state(const Checkpoint& a, const Checkpoint& b) {
@@ -118,6 +121,42 @@ TEST(StepRecorder, AutogradGraphReachesEveryParameterWithItsGradientNorm) {
     if (t.name.rfind("grad of ", 0) == 0) {
       EXPECT_TRUE(leaves.count(t.name.substr(8)));
     }
+}
+
+// Of a run whose steps come from plans, too.
+TEST(StepRecorder, ARecordedStepOfACompiledRunHasItsGraph) {
+  auto planned = spirals({{"compile", "true"}}), eager = spirals({{"compile", "false"}});
+  for (int i = 0; i < 5; ++i) planned->step(), eager->step();
+  ASSERT_NE(planned->plan(), nullptr);
+  const auto a = record_step(*planned, "run"), b = record_step(*eager, "run");
+  ASSERT_GT(a->grad_nodes.size(), 5u);
+  ASSERT_EQ(a->grad_nodes.size(), b->grad_nodes.size());
+  for (size_t i = 0; i < a->grad_nodes.size(); ++i) {
+    EXPECT_EQ(a->grad_nodes[i].name, b->grad_nodes[i].name);
+    EXPECT_EQ(a->grad_nodes[i].grad_norm, b->grad_nodes[i].grad_norm) << a->grad_nodes[i].name;
+    EXPECT_EQ(a->grad_nodes[i].saved_bytes, b->grad_nodes[i].saved_bytes) << a->grad_nodes[i].name;
+  }
+}
+
+// The times are those of a pass in which nobody held values; held ones must not lead to other ops.
+TEST(StepRecorder, OpsHaveTheTimesOfThemselves) {
+  for (const char* name : {"byte-gpt", "u-net", "byte-lstm"}) {
+    auto session = session_of(name, {{"data.batch_size", "2"}});
+    const auto r = record_step(*session, "run");
+    const traces::Trace& timeline = *r->timeline.store;
+    size_t timed = 0;
+    for (traces::EventId e = 0; e < timeline.size(); ++e) {
+      const uint32_t seq = r->timeline.op(e).seq;
+      if (seq == 0) continue;
+      ASSERT_LE(seq, r->ops.size()) << name;
+      std::string walked = r->ops[seq - 1].name, clocked(timeline.event_name(e));
+      for (std::string* s : {&walked, &clocked})  // a sum of gradients is added to in its place where nobody holds it
+        if (s->ends_with('_')) s->pop_back();
+      ASSERT_EQ(walked, clocked) << name << " #" << seq;
+      ++timed;
+    }
+    EXPECT_EQ(timed, r->ops.size()) << name;
+  }
 }
 
 TEST(StepRecorder, MemoryBalancesAndHasEveryCategory) {

@@ -256,10 +256,15 @@ const bool registered_trace_why =
 
 std::string StepBounds::sentence() const {
   const Cause& first = causes[0];
+  // What is computed may well take longer: see sort_causes().
+  std::string beside;
+  for (const Cause& c : causes)
+    if (c.name == std::string("compute") && c.time > first.time)
+      beside = fmt::format(" (to compute, {}, is what a step is for)", share_text(share(c.time, total)));
   return fmt::format(
-      "{} is {}: {}, {} of {}{}; try this: {}.", whole && !own ? "The trace (it marks no steps)" : "The step",
+      "{} is {}: {}, {} of {}{}{}; try this: {}.", whole && !own ? "The trace (it marks no steps)" : "The step",
       first.bound, first.what, share_text(share(first.time, total)),
-      nanoseconds_text(static_cast<double>(total) / static_cast<double>(steps)), first.within, first.try_this);
+      nanoseconds_text(static_cast<double>(total) / static_cast<double>(steps)), first.within, beside, first.try_this);
 }
 
 StepBounds bounds_of(const Trace& t, const std::vector<TraceStep>& steps) {

@@ -17,7 +17,10 @@ using tracing::GradNode;
 
 namespace {
 constexpr float kHeader = 26, kRow = 30, kLane = 16;
-}
+
+/// Of the column: its name is longer in other languages.
+float norm_width() { return std::max(84.f, text_width(tr("gradient norm"), Face::small) + 2); }
+}  // namespace
 
 void AutogradModel::set_step(const Links& links) {
   links_ = links;
@@ -229,7 +232,8 @@ void AutogradModel::draw_row(Scene& scene, const Row& row, float y, float text_x
   scene.target(whole, {row.folded ? group : node, row.node}, Cursor::hand, tip);
 
   // Columns: node, module, saved bytes, gradient norm, leaves.
-  float name_w = 180, module_w = 120, saved_w = 120, norm_w = 84, x = text_x;
+  float name_w = 180, module_w = 120, saved_w = 120, x = text_x;
+  const float norm_w = norm_width();
   float leaves_x = x + name_w + module_w + saved_w + norm_w + 24;
   // A folded module says what is in it, and its largest gradient.
   std::string name = g.name;
@@ -327,7 +331,7 @@ void AutogradModel::draw(Scene& scene) {
   head(180, tr("backward node"), Align::left, 170);
   head(120, tr("module"), Align::left, 110);
   head(120, tr("saved"), Align::right, 62);
-  head(108, tr("gradient norm"), Align::right, 84);
+  head(norm_width() + 24, tr("gradient norm"), Align::right, norm_width());
   head(120, tr("leaves"), Align::left, 110);
   std::string total = tr("{} nodes · {} saved", order_.size(), format_bytes(static_cast<double>(saved_)));
   if (size.w - x > text_width(total, Face::small) + 24)

@@ -377,7 +377,8 @@ void BuilderModel::draw_gesture(Scene& scene) const {
 
 void BuilderModel::draw_status(Scene& scene) const {
   const std::vector<std::string>& wrong = errors();
-  std::string total = tr("{} layers · {} parameters · {} forward · activations {} at batch {}", spec_.layers.size(),
+  const std::string layers = spec_.layers.size() == 1 ? tr("1 layer") : tr("{} layers", spec_.layers.size());
+  std::string total = tr("{} · {} parameters · {} forward · activations {} at batch {}", layers,
                          format_count(static_cast<double>(parameters())), format_flops(flops()),
                          format_bytes(static_cast<double>(output_bytes())), batch_);
   scene.rect({0, size_.h - 28, size_.w, 28}, Ink::panel, 0.92f);

@@ -269,14 +269,15 @@ void event_details(Details& d, traces::EventId e, const DetailsSources& from) {
 
 void document_details(Details& d, const Document& document) {
   const traces::Trace& t = *document.trace;
+  const int64_t busy = std::count_if(t.rows().begin(), t.rows().end(), [](const auto& r) { return r.events > 0; });
   d.title = document.title;
   d.subtitle = document.ranks.empty() ? tr("trace") : tr("session");
-  Details::Section about{"",
-                         {row(document.ranks.empty() ? tr("file") : tr("folder"), document.path, document.path),
-                          row(tr("size"), format_bytes(static_cast<double>(t.source_bytes()))),
-                          row(tr("events"), format_grouped(static_cast<int64_t>(t.size()))),
-                          row(tr("threads"), format_grouped(static_cast<int64_t>(t.rows().size()))),
-                          row(tr("duration"), format_ns(static_cast<double>(t.finish() - t.begin())))}};
+  Details::Section about{
+      "",
+      {row(document.ranks.empty() ? tr("file") : tr("folder"), document.path, document.path),
+       row(tr("size"), format_bytes(static_cast<double>(t.source_bytes()))),
+       row(tr("events"), format_grouped(static_cast<int64_t>(t.size()))), row(tr("threads"), format_grouped(busy)),
+       row(tr("duration"), format_ns(static_cast<double>(t.finish() - t.begin())))}};
   if (!document.ranks.empty()) about.rows.push_back(row(tr("ranks"), std::to_string(document.ranks.size())));
   for (const std::string& sentence : document.left_out) about.rows.push_back(row(tr("left out"), sentence, sentence));
   if (t.rank() >= 0) about.rows.push_back(row(tr("rank"), std::to_string(t.rank())));

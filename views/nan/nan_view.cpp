@@ -108,7 +108,8 @@ void NanView::refresh() {
             refresh();
           });
     case NanModel::State::clean:
-      return set_empty(true, tr("Every value of %1 is finite.").arg(QString::fromStdString(model_.run())),
+      return set_empty(true,
+                       tr("Every loss and gradient norm of %1 is finite.").arg(QString::fromStdString(model_.run())),
                        tr("Search again"), search_now);
     case NanModel::State::found:
       break;

@@ -145,7 +145,7 @@ void MemoryStrip::start() {
         needs_.reset();
         open_->setChecked(false);
         open_->setEnabled(false);
-        say(tr("What memory it needs cannot be said: %1").arg(hint.isEmpty() ? message : message + " " + hint),
+        say(tr("What memory it needs cannot be said: %1").arg(hint.isEmpty() ? message : message + "; " + hint),
             "small");
       },
       true);

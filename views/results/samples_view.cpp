@@ -114,14 +114,19 @@ void SampleGallery::fill(const std::vector<SampleSight>& sights) {
   const bool told =
       !rows_.empty() && !outcome_text(*results_, results_->predictions[static_cast<size_t>(rows_[0])]).empty();
   const QSize cell =
-      text ? QSize(0, line + kGalleryGap) : QSize(wide + 2 * kGalleryGap, kPicture + (told ? 3 : 2) * line);
+      text ? QSize(0, line + kGalleryGap) : QSize(wide + 2 * kGalleryGap, kPicture + (told ? 4 : 2) * line);
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Prediction& p = results_->predictions[static_cast<size_t>(rows_[i])];
     const std::string loss = views::tr("loss {}", format_value(p.loss));
     const std::string outcome = outcome_text(*results_, p);
     const QString whole = QString::fromStdString(outcome);
-    // One line each: a name that breaks would push the loss out of its cell.
-    const QString line_of = text ? whole : fontMetrics().elidedText(whole, Qt::ElideMiddle, cell.width() - kGalleryGap);
+    // Truth and guess have a line each where one does not hold both; a name that breaks would push the loss out.
+    const auto fitted = [&](const QString& s) {
+      return fontMetrics().elidedText(s, Qt::ElideMiddle, cell.width() - kGalleryGap);
+    };
+    QString line_of = text ? whole : fitted(whole);
+    if (const qsizetype arrow = whole.indexOf(" → "); line_of != whole && arrow > 0)
+      line_of = fitted(whole.left(arrow)) + "\n" + fitted(whole.mid(arrow + 1));
     QString label = (whole.isEmpty() ? QString() : line_of + "\n") + QString::fromStdString(loss);
     QString tip = tr("Sample %1").arg(QString::fromStdString(format_grouped(p.row)));
     if (line_of != whole) tip += ": " + whole;

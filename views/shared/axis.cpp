@@ -95,6 +95,7 @@ void draw_time_axis(Scene& scene, const Axis& axis, Box header, float bottom) {
   Ticks t = nice_ticks(axis.lo, axis.hi, std::max(2, static_cast<int>(axis.w / 110)));
   double unit = t.step >= 1e9 ? 1e9 : t.step >= 1e6 ? 1e6 : t.step >= 1e3 ? 1e3 : 1;
   if (axis.hi >= 1e6 && unit < 1e6 && t.step >= 1e4) unit = 1e6;  // ticks of 50 µs beside 12 ms read better as 0.05 ms
+  if (axis.hi >= 1e9 && unit < 1e9 && t.step >= 1e7) unit = 1e9;
   const char* name = unit == 1e9 ? "s" : unit == 1e6 ? "ms" : unit == 1e3 ? "µs" : "ns";
   int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(t.step / unit) - 1e-9)));
   for (int i = 0; i < t.count; ++i) {

@@ -82,6 +82,7 @@ std::string format_value(double v) {
   double a = std::fabs(v);
   if (v == std::floor(v) && a < 10000) return fmt::format("{:.0f}", v);
   if (a >= 1e5 || a < 1e-3) return fmt::format("{:.2e}", v);
+  if (a < 0.1) return fmt::format("{:.{}f}", v, 2 - static_cast<int>(std::floor(std::log10(a))));
   int whole = a >= 1 ? static_cast<int>(std::floor(std::log10(a))) + 1 : 1;
   return fmt::format("{:.{}f}", v, std::max(0, 4 - whole + (a < 1 ? 1 : 0)));
 }

@@ -99,9 +99,14 @@ void SweepsModel::draw_progress(Scene& scene, Box box) {
   const auto x_of = [&](double number) {
     return area.x + area.w * static_cast<float>((number - 0.5) / static_cast<double>(shown));
   };
-  scene.text({area.x, area.bottom() + 3, 90, 16}, tr("trial {}", 1), Ink::secondary, Face::mono_small);
-  scene.text({area.right() - 90, area.bottom() + 3, 90, 16}, tr("trial {}", format_grouped(shown)), Ink::secondary,
-             Face::mono_small, Align::right);
+  // Under the first and the last, as far as there is room.
+  for (const int64_t at : {int64_t{1}, shown}) {
+    const std::string said = tr("trial {}", format_grouped(at));
+    const float wide = text_width(said, Face::mono_small) + 2, x = x_of(static_cast<double>(at)) - wide / 2;
+    scene.text({std::clamp(x, area.x, std::max(area.x, area.right() - wide)), area.bottom() + 3, wide, 16}, said,
+               Ink::secondary, Face::mono_small);
+    if (shown == 1) break;
+  }
   if (!first) {
     scene.text({area.x, area.y, area.w, area.h},
                sweep_->trials.empty() ? tr("No trial has begun yet") : tr("No trial has a result yet"), Ink::secondary,

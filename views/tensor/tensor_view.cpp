@@ -76,8 +76,8 @@ TensorView::TensorView(const ViewDef& def, Bench& bench, QWidget* parent)
   halves->setSizes({420, 190});
   box->addWidget(halves, 1);
   split->addWidget(right);
-  split->setStretchFactor(0, 0);
-  split->setStretchFactor(1, 1);
+  split->setStretchFactor(0, 1);
+  split->setStretchFactor(1, 2);
   split->setSizes({430, 800});
   set_content(split);
   model_.on_need_stats = [this](int index) { count(index); };

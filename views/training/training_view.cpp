@@ -263,7 +263,7 @@ void TrainingView::refresh() {
   if (m.empty() && bench_.training()) return set_empty(true, tr("The first step is on its way: curves begin with it."));
   if (m.empty())
     return set_empty(true, tr("Nothing was trained yet. The curves of a run will be here while it trains."),
-                     tr("Train"), [this] { bench_.train(); });
+                     bench_.builder.errors().empty() ? tr("Train") : QString(), [this] { bench_.train(); });
   set_empty(false);
   QString text = QString::fromStdString(m.run());
   const Selection& s = bench_.bus.current();
@@ -273,6 +273,8 @@ void TrainingView::refresh() {
     text += " · " + tr("%1 of %2 steps")
                         .arg(QString::fromStdString(format_grouped(m.last_step())),
                              QString::fromStdString(format_grouped(m.total_steps())));
+  if (const auto* r = bench_.shown(); r && r->status == "failed" && !r->error.empty())
+    text += " · " + tr("failed: %1").arg(QString::fromStdString(r->error));
   if (!m.baseline().run.empty() && m.baseline().run != m.run())
     text += " · " + tr("grey: %1").arg(QString::fromStdString(m.baseline().run));
   if (const size_t n = m.compared().size())

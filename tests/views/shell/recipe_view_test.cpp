@@ -105,7 +105,11 @@ TEST_F(RecipeForm, a_compiled_run_says_in_the_log_what_was_planned) {
   show();
   auto* compile = editor<QCheckBox>("compile");
   ASSERT_NE(compile, nullptr);
+  EXPECT_TRUE(compile->isChecked()) << "runs are compiled unless the recipe says no";
   compile->setFocus();
+  QTest::keyClick(compile, Qt::Key_Space);
+  settle();
+  EXPECT_FALSE(saved().flag("compile"));
   QTest::keyClick(compile, Qt::Key_Space);
   settle();
   EXPECT_TRUE(saved().flag("compile"));
