@@ -42,6 +42,16 @@ TEST_F(CertifyJourney, a_file_is_verified_until_a_byte_of_it_changes) {
   EXPECT_EQ(tenon({"verify", folder / "none.onnx"}).status, 1);
 }
 
+TEST_F(CertifyJourney, a_file_of_another_state_is_not_certified) {
+  ASSERT_EQ(tenon({"train", project, "--resume", "r", "--max-steps", "60"}).status, 0);
+  const Outcome other = tenon({"certify", model, project, "r"});
+  EXPECT_EQ(other.status, 2) << other.out;
+  EXPECT_NE(other.err.find("is no export of step 60 of run r: it says of itself that it is of step 30 of run r"),
+            std::string::npos)
+      << other.err;
+  EXPECT_EQ(tenon({"certify", model, project, "r", "--checkpoint", "30"}).status, 0);
+}
+
 TEST_F(CertifyJourney, a_program_of_torch_export_too) {
   const std::string program = folder / "m.pt2";
   ASSERT_EQ(tenon({"export", project, "r", "--format", "pt2", "-o", program}).status, 0);

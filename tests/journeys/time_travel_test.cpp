@@ -117,6 +117,15 @@ TEST(TimeTravel, a_tensor_of_a_step_can_be_saved) {
   std::set<std::string> kinds;
   for (const auto& j : all.json()) kinds.insert(j.at("kind").get<std::string>());
   EXPECT_TRUE(kinds.contains("activation") && kinds.contains("gradient")) << all.out;
+  EXPECT_TRUE(kinds.contains("parameter before the step") && !kinds.contains("parameter")) << all.out;
+  // By its bare name a parameter is what the step left, as the list has it; what the step found is another step's.
+  ASSERT_TRUE(name.starts_with("model/"));
+  const auto mean_of = [&](const std::string& tensor, const char* step) {
+    const Outcome o = tenon({"goto", path, "r", "--step", step, "--tensor", tensor, "--json"});
+    return o.status == 0 ? o.json().at(0).at("mean").get<double>() : -1e9;
+  };
+  EXPECT_EQ(mean_of(name.substr(6), "25"), mean_of(name, "25"));
+  EXPECT_NE(mean_of(name.substr(6), "25"), mean_of(name, "24"));
 }
 
 }  // namespace
