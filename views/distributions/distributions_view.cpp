@@ -162,8 +162,7 @@ void DistributionsView::show_why_empty() {
     return set_empty(true,
                      tr("Train first. How the weights, gradients and updates of every parameter are spread along the "
                         "run will be here."),
-                     bench_.training() || !bench_.builder.errors().empty() ? QString() : tr("Train"),
-                     [this] { bench_.train(); });
+                     bench_.training() || !bench_.model_fits() ? QString() : tr("Train"), [this] { bench_.train(); });
   if (reading_)
     return set_waiting(
         bench_.jobs, [](const Jobs::State& job) { return job.tag == kDistributionsTag; },

@@ -113,6 +113,7 @@ class Bench : public QObject {
 
   // The run that trains, and was trained last.
   virtual bool training() const = 0;
+  virtual bool model_fits() const = 0;  ///< every shape of the model fits: it can be trained
   const projects::RunStatus& status() const { return status_; }
   /// Of every run that trains here: status(), then the trials of a sweep beside it.
   virtual std::vector<projects::RunStatus> statuses() const = 0;

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
+#include <string_view>
 
 #include "tracing/ops/plan_page.h"
 #include "tracing/record/step_record.h"
@@ -55,8 +54,13 @@ void PlanModel::set_plan(Plan plan) {
   changed();
 }
 
-/// A kernel is the op of its name, module and phase that comes as often before it. Where the step has more or fewer of
-/// these, nobody knows which is which.
+namespace {
+/// A sum of gradients is added to in its place where nobody holds it, as a recorder does.
+std::string_view without_place(std::string_view op) { return op.substr(0, op.size() - op.ends_with('_')); }
+}  // namespace
+
+/// A recorded step numbers its ops as its plan does. One of another model or recipe has other ops there: it is no
+/// kernel's.
 void PlanModel::link() {
   op_of_.clear();
   kernel_of_op_.clear();
@@ -67,22 +71,14 @@ void PlanModel::link() {
   if (links_) {
     const auto& ops = links_.record()->ops;
     kernel_of_op_.assign(ops.size() + 1, -1);
-    struct Alike {
-      std::vector<size_t> kernels;
-      std::vector<uint32_t> ops;
-    };
-    std::map<std::tuple<std::string, std::string, Phase>, Alike> alike;
-    for (size_t i = 0; i < kernels.size(); ++i)
-      if (!kernels[i].row.again)
-        alike[{kernels[i].row.op, kernels[i].row.module, kernels[i].row.phase}].kernels.push_back(i);
-    for (const auto& op : ops)
-      if (const auto at = alike.find({op.name, module_path(op.origin.module), op.origin.phase}); at != alike.end())
-        at->second.ops.push_back(op.seq);
-    for (const auto& [_, a] : alike)
-      for (size_t i = 0; a.kernels.size() == a.ops.size() && i < a.ops.size(); ++i) {
-        op_of_[a.kernels[i]] = a.ops[i];
-        kernel_of_op_[a.ops[i]] = static_cast<int>(a.kernels[i]);
-      }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const StepPlanRow& row = kernels[i].row;
+      if (row.again || row.seq == 0 || row.seq > ops.size()) continue;
+      const tracing::OpRecord& op = ops[row.seq - 1];
+      if (without_place(op.name) != without_place(row.op) || module_path(op.origin.module) != row.module) continue;
+      op_of_[i] = row.seq;
+      kernel_of_op_[row.seq] = static_cast<int>(i);
+    }
   }
   for (size_t i = 0; i < kernels.size(); ++i) tips_.push_back(told_of(i));
 }
@@ -289,8 +285,6 @@ std::string PlanModel::told_of(size_t kernel) const {
   if (k.taken_by >= 0 && k.row.last != k.taken_by)
     s += "\n" + tr("{} puts its result into a part of this memory",
                    kernel_text(plan_->kernels[static_cast<size_t>(k.taken_by)]));
-  if (const uint32_t op = op_of_[kernel]; op && op != row.seq)
-    s += "\n" + tr("In the step that is loaded it is #{}", format_grouped(op));
   if (k.peak_bytes > 0) s += "\n" + tr("Alive at the peak");
   if (!row.why.empty()) s += "\n" + tr("Not in the chain of the kernel before it: {}", row.why);
   return s;

@@ -113,6 +113,7 @@ class Workbench : public Bench {
   /// The same of a trace, a snapshot or a model file that is open.
   void write_document_report(int document, const QString& path);
   bool training() const override { return driver_ != nullptr; }
+  bool model_fits() const override;
   std::vector<projects::RunStatus> statuses() const override;
   bool trains(int64_t run) const override;
   void begin_sweep(const std::string& name, const projects::Settings& keys, const std::vector<Attr>& attrs) override;

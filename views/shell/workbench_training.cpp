@@ -69,6 +69,8 @@ void Workbench::train(const TrainOptions& options) {
   start_driver(options, false);
 }
 
+bool Workbench::model_fits() const { return builder.errors().empty(); }
+
 bool Workbench::can_go_on(int64_t run) const {
   const auto* r = contents_.run(run);
   return r && !driver_ && project_ && !project_->read_only() && !files.has("train") &&

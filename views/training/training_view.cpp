@@ -263,7 +263,7 @@ void TrainingView::refresh() {
   if (m.empty() && bench_.training()) return set_empty(true, tr("The first step is on its way: curves begin with it."));
   if (m.empty())
     return set_empty(true, tr("Nothing was trained yet. The curves of a run will be here while it trains."),
-                     bench_.builder.errors().empty() ? tr("Train") : QString(), [this] { bench_.train(); });
+                     bench_.model_fits() ? tr("Train") : QString(), [this] { bench_.train(); });
   set_empty(false);
   QString text = QString::fromStdString(m.run());
   const Selection& s = bench_.bus.current();
