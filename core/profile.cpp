@@ -107,12 +107,14 @@ std::vector<Tick> profile_stop() {
   return all;
 }
 
-void profile_add(uint16_t name, int64_t start_ns, int64_t end_ns, const Origin& origin) {
+void profile_add(uint16_t name, int64_t start_ns, int64_t end_ns, const Origin& origin, uint32_t forward_seq) {
+  constexpr uint32_t kMostSeq = (1u << 24) - 1;
   uint32_t group = recorder().group.load(std::memory_order_relaxed);
   if (group && t_state.group != group) return;
   Lane& l = lane();
   std::lock_guard lock(l.mutex);
-  l.ticks.push_back({start_ns, end_ns - start_ns, origin, name, l.thread, t_profile_depth});
+  l.ticks.push_back({start_ns, end_ns - start_ns, origin, name, l.thread, t_profile_depth,
+                     forward_seq <= kMostSeq ? forward_seq : 0});
 }
 
 ProfileScope::ProfileScope(const char* name) : name_(name), start_(mode_word() & mode::profile ? now_ns() : 0) {

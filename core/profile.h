@@ -17,7 +17,8 @@ struct Tick {
   Origin origin;
   uint16_t name = 0;    ///< interned_name()
   uint16_t thread = 0;  ///< numbered in order of first span; 0 is the thread that called profile_start()
-  uint8_t depth = 0;
+  uint32_t depth : 8 = 0;
+  uint32_t forward_seq : 24 = 0;  ///< of the op whose gradient this one is part of; 0: of none
 };
 static_assert(sizeof(Tick) == 32);
 
@@ -29,7 +30,7 @@ const std::string& interned_name(uint16_t id);
 void profile_start(uint32_t group = 0);
 /// Clears the bit and returns the spans of all threads, sorted by start.
 std::vector<Tick> profile_stop();
-void profile_add(uint16_t name, int64_t start_ns, int64_t end_ns, const Origin& origin);
+void profile_add(uint16_t name, int64_t start_ns, int64_t end_ns, const Origin& origin, uint32_t forward_seq = 0);
 
 /// A named span while profiling, nothing otherwise.
 class ProfileScope {

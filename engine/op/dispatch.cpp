@@ -177,7 +177,7 @@ Call call_of(const OpDef& op, const void* attrs, const Tensor* in, int inputs, T
   compute(call);
   int64_t end = now_ns();
   --t_profile_depth;
-  if (word & mode::profile) profile_add(call.op->profile_name, start, end, origin);
+  if (word & mode::profile) profile_add(call.op->profile_name, start, end, origin, t_forward_seq);
   if ((word & mode::observe) && t_observer) t_observer->after(call, start, end);
   if (word & mode::inference)
     for (int i = 0; i < call.outputs; ++i) call.out[i].impl()->flags |= TensorImpl::inference;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -101,6 +102,20 @@ TEST(OwnTrace, IsJsonWithEveryEvent) {
   EXPECT_EQ(steps, 3u);
 }
 
+TEST(OwnTrace, LinksAnOpToItsGradient) {
+  const OwnTrace p = record_profile(session(), 3, "run");
+  std::map<std::string, size_t> linked;
+  for (const traces::Link& l : p.store->forward_backward()) {
+    EXPECT_EQ(p.op(l.from).phase, Phase::forward);
+    EXPECT_EQ(p.op(l.to).phase, Phase::backward);
+    EXPECT_LT(p.store->end(l.from), p.store->start(l.to));
+    EXPECT_EQ(p.op(l.from).module, p.op(l.to).module) << p.store->event_name(l.from);
+    ++linked[std::string(p.store->event_name(l.from))];
+  }
+  EXPECT_GT(linked["linear"], 0u);
+  EXPECT_EQ(linked["linear"] % 3, 0u) << "in each of the three steps";
+}
+
 // What was recorded here and what is read from its file are one kind of store, and the same one.
 TEST(OwnTrace, IsTheStoreThatItsFileBecomes) {
   OwnTrace p = record_profile(session(), 3, "run");
@@ -114,6 +129,10 @@ TEST(OwnTrace, IsTheStoreThatItsFileBecomes) {
     EXPECT_EQ(read->category(e).name, p.store->category(e).name);
     EXPECT_EQ(traces::arguments(*read, e), traces::arguments(*p.store, e));
   }
+  ASSERT_EQ(read->forward_backward().size(), p.store->forward_backward().size());
+  EXPECT_TRUE(std::equal(read->forward_backward().begin(), read->forward_backward().end(),
+                         p.store->forward_backward().begin(),
+                         [](const auto& a, const auto& b) { return a.from == b.from && a.to == b.to; }));
   ASSERT_EQ(read->lanes().size(), p.store->lanes().size());
   for (size_t l = 0; l < read->lanes().size(); ++l) EXPECT_EQ(read->lanes()[l].end, p.store->lanes()[l].end);
   auto labels = [](const traces::Trace& t) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tracing/analyses/trace_analysis.h"
+
 namespace tenon::tracing {
 
 using traces::EventId;
@@ -92,7 +94,8 @@ CallPaths::CallPaths(const Trace& t, const EventNames& names, CallTree& tree, co
   number_free_names();
   // Lanes follow from the outside in, so whatever is around an event was placed before it.
   for (EventId e = 0; e < t.size(); ++e) place(e, within(parent[e]));
-  if (t.forward_backward().empty()) return;
+  // Ours have a span around backward, and of a gradient's ops the first alone is linked.
+  if (t.forward_backward().empty() || recorded_by_tenon(t)) return;
   std::vector<traces::Link> links(t.forward_backward().begin(), t.forward_backward().end());
   std::sort(links.begin(), links.end(),
             [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });

@@ -52,7 +52,7 @@ class ModuleTree {
     m.self += t_.duration(e);
     if (uint32_t outer = around(e)) modules_[outer].self -= std::min(t_.end(e), t_.end(parent_[e])) - t_.start(e);
   }
-  /// Ours say so of each op instead of linking it to the one whose gradient it is.
+  /// Ours say so of each op, and link the first of those that are one op's gradient.
   void enter_backward(EventId e, std::string_view name) {
     const uint32_t node = tree_.child(0, tree_.name(name), false);
     modules_.resize(tree_.nodes().size());
@@ -85,7 +85,7 @@ class ModuleTree {
       if (path.empty()) path = std::move(other);
       if (path.empty())
         ++without;
-      else if (phase == "backward" && t_.forward_backward().empty())
+      else if (phase == "backward")
         enter_backward(e, path);
       else
         enter(e, 0, path, phase != "optimizer");
@@ -93,7 +93,7 @@ class ModuleTree {
   }
   /// For every event the module whose backward it is part of.
   std::vector<uint32_t> time_of_backward() {
-    if (t_.forward_backward().empty()) return {};
+    if (t_.forward_backward().empty() || recorded_by_tenon(t_)) return {};
     std::vector<traces::Link> links(t_.forward_backward().begin(), t_.forward_backward().end());
     std::sort(links.begin(), links.end(),
               [](const auto& a, const auto& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });

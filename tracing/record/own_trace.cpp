@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "core/profile.h"
 #include "engine/train/session.h"
@@ -31,9 +32,18 @@ OwnTrace own_trace(const std::vector<Tick>& ticks, int64_t start_ns, std::vector
   };
   for (const auto& s : steps)
     slice(0, "user_annotation", fmt::format("ProfilerStep#{}", s.step), s.start_ns, s.end_ns, {});
-  for (const Tick& t : ticks)
+  // A backward op belongs to the forward op that was the last to have its number: steps follow one another.
+  std::unordered_map<uint32_t, int64_t> forward;
+  for (const Tick& t : ticks) {
+    const int64_t start = std::max<int64_t>(t.start_ns - start_ns, 0);
+    if (t.thread == 0 && t.forward_seq == 0 && t.origin.seq) forward[t.origin.seq] = start;
+    if (const auto from = forward.find(t.forward_seq); t.forward_seq && from != forward.end()) {
+      maker.forward_backward(row_of(0), from->second, row_of(t.thread), start);
+      forward.erase(from);  // the first op of the gradient is linked
+    }
     slice(t.thread, t.origin.seq ? "cpu_op" : "user_annotation", interned_name(t.name), t.start_ns - start_ns,
           t.start_ns - start_ns + t.duration_ns, {t.origin.seq, t.origin.module, t.origin.phase});
+  }
   auto json_text = [](const std::string& s) {
     return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };

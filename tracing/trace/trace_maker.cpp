@@ -53,6 +53,12 @@ void TraceMaker::slice(uint32_t row, std::string_view category, std::string_view
   ++part_.events;
 }
 
+void TraceMaker::forward_backward(uint32_t from_row, int64_t from_ns, uint32_t to_row, int64_t to_ns) {
+  const uint32_t id = part_.flow_ids.own(fmt::format("fwdbwd {}", part_.flows.size() / 2));
+  part_.flows.push_back({from_ns, from_row, id, true});
+  part_.flows.push_back({to_ns, to_row, id, false});
+}
+
 std::shared_ptr<const Trace> TraceMaker::finish(std::string process,
                                                 std::vector<std::pair<std::string, std::string>> metadata,
                                                 std::function<std::string(uint64_t)> arguments) {
@@ -87,6 +93,16 @@ std::string chrome_json(const Trace& t) {
         r.tid, json_text(r.thread));
   }
   for (EventId e = 0; e < t.size(); ++e) out += t.event_text(e) + ",\n";
+  for (size_t i = 0; i < t.forward_backward().size(); ++i) {
+    const auto end = [&](const char* phase, EventId e, const char* binds) {
+      const Row& row = t.rows()[t.row_of(e)];
+      out += fmt::format(
+          "{{\"ph\":\"{}\",\"id\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"{}}},\n",
+          phase, i + 1, row.pid, row.tid, microseconds(t.start(e)), binds);
+    };
+    end("s", t.forward_backward()[i].from, "");
+    end("f", t.forward_backward()[i].to, ",\"bp\":\"e\"");
+  }
   if (out.ends_with(",\n")) out.resize(out.size() - 2);
   return out + "\n]}\n";
 }
