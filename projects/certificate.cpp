@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -175,15 +174,20 @@ json data_json(const TrainingSession& session, const RunInfo& run) {
   return j;
 }
 
-/// A file that says which state it was exported from must be of this one: export_doc() wrote that.
-void check_named(const formats::OnnxModel& model, const RunInfo& run, int64_t step, const std::string& file) {
-  static const std::regex kDoc("run (.+) of .+, step ([0-9]+)");
-  std::smatch said;
-  if (!std::regex_search(model.doc, said, kDoc, std::regex_constants::match_continuous)) return;
-  if (said[1] == run.name && said[2] == std::to_string(step)) return;
+/// A file that says which state it was exported from must be of this one: "run r of p.tenon, step 30; ..." is what
+/// export_doc() writes. A run or a project may have another name since.
+void check_named(const formats::OnnxModel& model, const Project& project, const RunInfo& run, int64_t step,
+                 const std::string& file) {
+  const std::string_view doc(model.doc), said = doc.substr(0, doc.find(';'));
+  const size_t at = said.rfind(", step ");
+  if (!said.starts_with("run ") || said.find(" of ") == said.npos || at == said.npos) return;
+  const std::string_view its_step = said.substr(at + std::string_view(", step ").size());
+  const auto names = [&](const RunInfo& r) { return said.starts_with("run " + r.name + " of "); };
+  const std::vector<RunInfo> all = project.runs();
+  const bool of_another = !names(run) && std::any_of(all.begin(), all.end(), names);
+  if (its_step == std::to_string(step) && !of_another) return;
   throw Error::usage(
-      fmt::format("{} is no export of step {} of run {}: it says of itself that it is of step {} of run {}", file, step,
-                  run.name, said[2].str(), said[1].str()),
+      fmt::format("{} is no export of step {} of run {}: it says of itself \"{}\"", file, step, run.name, said),
       "Name that run and its step (--checkpoint), or export it anew.");
 }
 
@@ -192,7 +196,7 @@ void check_named(const formats::OnnxModel& model, const RunInfo& run, int64_t st
 CertifyReport certify(Project& project, const RunInfo& run, int64_t step, const std::string& file,
                       const CertifyOptions& options, const Progress& progress) {
   const formats::OnnxModel model = formats::load_runnable(file);
-  check_named(model, run, step, file);
+  check_named(model, project, run, step, file);
   const auto session = replay_to(project, run.id, step, progress);
   const Quiet quiet;
   const Measured measured(*session, model, options.samples, progress);

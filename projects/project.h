@@ -118,7 +118,7 @@ struct CheckpointInfo {
 /// Something that a run did on its way, for people.
 struct RunEvent {
   int64_t step = 0;  ///< after which it is told
-  std::string kind;  ///< "plan": of what Note [When a step is planned] says
+  std::string kind;  ///< "plan", "op by op": what Note [When a step is planned] says
   std::string text;  ///< a sentence
   bool operator==(const RunEvent&) const = default;
 };

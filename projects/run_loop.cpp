@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/pool.h"
 #include "engine/op/cuda_device.h"
+#include "engine/train/planned_step.h"
 #include "projects/lineage.h"
 #include "projects/run_driver_impl.h"
 
@@ -348,10 +349,10 @@ void RunDriver::Impl::publish(std::vector<MetricRow> rows) {
 }
 
 void RunDriver::Impl::tell_plans() {
-  const std::vector<std::string> news = session->take_plan_news();
+  const std::vector<PlanNews> news = session->take_plan_news();
   if (news.empty()) return;
   std::vector<RunEvent> events;
-  for (const std::string& text : news) events.push_back({session->steps_done(), "plan", text});
+  for (const PlanNews& n : news) events.push_back({session->steps_done(), n.op_by_op ? "op by op" : "plan", n.text});
   {
     std::lock_guard lock(mutex);
     if (undrained_events.size() > kKeptForOthers) undrained_events.clear();

@@ -255,7 +255,7 @@ const bool registered_bench =
                        {"--seconds", "S", "time for each measurement; default 3"},
                        {"--device", "D", "cpu"},
                        {"--amp", "bf16", "models are trained in mixed precision"},
-                       {"--compile", "", "models are trained from plans; without it op by op"},
+                       {"--compile", "", "models are trained from plans, as runs are; without it op by op"},
                        {"--explain", "",
                         "after their figures, the plans that models are trained from, kernel by kernel; of onnx: the "
                         "nodes as they run, and their times"},

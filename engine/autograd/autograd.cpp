@@ -101,6 +101,7 @@ class Pass {
       if (!claim(*n)) return;
       visited_.push_back(n);
       n->pending = 0;
+      n->sum_made = false;
       n->needed = accumulate_;
     };
     for (auto& r : roots_) visit(r.first.fn.get());
@@ -138,13 +139,6 @@ class Pass {
     return !create_ && p.refs.load() == 1 && p.storage.unique() && !sum.layout().may_overlap();
   }
 
-  /// A copy that is ours alone, by no op: whether someone else holds a gradient must not number ops differently.
-  static Tensor own_copy(const Tensor& g) {
-    Tensor own = empty_strided(dense_layout(g), g.dtype(), g.device());
-    copy_(own, g);
-    return own;
-  }
-
   void add_to(Tensor& slot, Tensor g) {
     if (!slot) {
       slot = std::move(g);
@@ -156,7 +150,12 @@ class Pass {
       slot = add(slot, g);
   }
 
-  void deliver(const Edge& e, Tensor g) { add_to(e.fn->grads[e.slot], std::move(g)); }
+  /// `made`: by this pass, in memory of its own.
+  void deliver(const Edge& e, Tensor g, bool made = false) {
+    Tensor& slot = e.fn->grads[e.slot];
+    if (e.slot == 0) e.fn->sum_made = made || slot.defined();  // a sum is new, or was nobody's
+    add_to(slot, std::move(g));
+  }
 
   void ready(Node* n) {
     n->pending = -1;  // queued once only
@@ -193,7 +192,10 @@ class Pass {
     if (m->grad) {
       add_to(m->grad, std::move(g));
     } else if (!create_ && (shared || !g.layout().is_dense())) {
-      m->grad = own_copy(g);  // later passes add in place
+      // Later passes add in place, so it must be ours alone. No op: whether someone else holds the gradient must not
+      // number ops differently.
+      m->grad = empty_strided(dense_layout(g), g.dtype(), g.device());
+      copy_(m->grad, g);
     } else {
       m->grad = std::move(g);
     }
@@ -227,20 +229,26 @@ class Pass {
     }
   }
 
-  /// The gradient of a part (of a slice, say) is added to that part of a sum that is there, instead of a sum as large
-  /// as the whole with zeros around the part.
+  /// Whether the gradient of a node's input is that of its output with zeros around it: of a slice, say.
+  bool is_part(const Node& n) const {
+    return n.op->view && !n.op->info.reads_strides && n.inputs == 1 && n.grads[0].defined() &&
+           n.grads[0].numel() < n.metas[0].shape.product();
+  }
+
+  /// The gradient of a part is added to that part of a sum that is there, instead of a sum as large as the whole with
+  /// zeros around the part. Whether it is does not depend on who holds the sum: that would number ops differently where
+  /// a recorder looks.
   bool add_to_part(Node& n) {
-    if (create_ || !n.op->view || n.op->info.reads_strides || n.inputs != 1 || n.hooks) return false;
+    if (create_ || n.hooks || !is_part(n)) return false;
     const Edge& e = n.next[0];
     const Tensor& g = n.grads[0];
-    if (!e.fn || !e.fn->needed || !g) return false;
-    Tensor& slot = e.fn->grads[e.slot];
+    if (!e.fn || !e.fn->needed || e.slot != 0 || !e.fn->sum_made) return false;
+    Tensor& slot = e.fn->grads[0];
     if (!slot || !slot.is_contiguous() || slot.offset() != 0 || !(slot.size() == n.metas[0].shape) ||
-        slot.dtype() != g.dtype() || g.numel() >= slot.numel())
+        slot.dtype() != g.dtype())
       return false;
     const Layout part = n.op->view(n.attrs, Layout::contiguous(slot.size()));
     if (part.may_overlap() || !(part.size == g.size())) return false;
-    if (!mine(slot)) slot = own_copy(slot);
     Tensor there = view_of(slot, part);
     add_(there, g);
     return true;
@@ -252,6 +260,7 @@ class Pass {
     bool any = false;
     for (int i = 0; i < n.outputs; ++i) any |= n.grads[i].defined();
     any &= leads_on(n);
+    bool part = false;
     constexpr int kFew = 4;
     Tensor results[kFew];
     std::vector<Tensor> many;
@@ -273,6 +282,7 @@ class Pass {
                                 n.op->info.name, n.origin.seq, module_path(n.origin.module)),
                     "pass retain_graph to the first backward");
       Grad d(n, out);
+      part = is_part(n);
       if (!add_to_part(n)) n.op->backward(d);
       for (int i = 0; i < n.inputs; ++i) {
         if (!out[i] || !n.next[i].fn) continue;
@@ -289,7 +299,7 @@ class Pass {
     for (int i = 0; i < n.inputs; ++i) {
       const Edge& e = n.next[i];
       if (!e.fn || !e.fn->needed) continue;
-      if (out[i]) deliver(e, std::move(out[i]));
+      if (out[i]) deliver(e, std::move(out[i]), part && !create_ && !n.hooks);
       if (--e.fn->pending == 0) ready(e.fn.get());
     }
     give_back(n);

@@ -59,6 +59,7 @@ struct Node {
   std::atomic<uint32_t> claim{0};  ///< the backward pass that walks it now; 0: none
   int32_t pending = 0;             ///< consumers whose gradient has not come yet, in that pass
   bool needed = true;              ///< a gradient that is asked for lies behind it, in that pass
+  bool sum_made = false;           ///< that pass made the memory of grads[0]: none but an observer holds it
   bool freed = false;              ///< saved tensors were given up by a backward without retain_graph
   Edge* next = nullptr;            ///< [inputs]
   Meta* metas = nullptr;           ///< [inputs], of the inputs

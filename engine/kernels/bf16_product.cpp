@@ -3,7 +3,11 @@
 #include "core/vectors.h"
 #include "engine/kernels/dnnl_matmul.h"
 
-#define TENON_BF16_TILES TENON_WIDE_VECTORS&& defined(__linux__)
+#if TENON_WIDE_VECTORS && defined(__linux__)
+#define TENON_BF16_TILES 1
+#else
+#define TENON_BF16_TILES 0
+#endif
 
 #if TENON_BF16_TILES
 #include <immintrin.h>
@@ -73,6 +77,8 @@ class TilesInUse {
   TilesInUse() {
     Shapes all;
     for (int i = 0; i < 8; ++i) all.row_bytes[i] = 64, all.rows[i] = 16;
+    // The intrinsics do not tell the compiler what they read: all of this, and what was copied for the tiles.
+    asm volatile("" ::: "memory");
     _tile_loadconfig(&all);
   }
   TilesInUse(const TilesInUse&) = delete;
@@ -240,7 +246,7 @@ bool asked_for_tiles() {
 
 bool has_bf16_tiles() {
   static const bool has = has_bf16_tile_products() && asked_for_tiles();
-  return has;
+  return has && has_wide_vectors();
 }
 
 void tiled_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t* a, int64_t lda, const uint16_t* b,

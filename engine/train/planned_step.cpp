@@ -15,10 +15,11 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kMostPlans = 8;  // a run has one size of batch, and another at the end of an epoch
-constexpr int kMostDropped = 4;   // of one size, one after the other, that did not last
-constexpr int64_t kLasts = 10;    // steps: a plan costs three
-constexpr int64_t kProven = 10;   // steps before a plan is proven again, then ten times as many
+constexpr size_t kMostPlans = 8;      // a run has one size of batch, and another at the end of an epoch
+constexpr int kMostDropped = 4;       // of one size, one after the other, that did not last
+constexpr int64_t kLasts = 10;        // steps: a plan costs three
+constexpr int64_t kForgotten = 1000;  // steps without a form of batches after which its plan may go for another's
+constexpr int64_t kProven = 10;       // steps before a plan is proven again, then ten times as many
 constexpr uint32_t kLooked = mode::observe | mode::profile | mode::memory | mode::interrupt | mode::inference;
 
 /// What two tensors have in common that have the same bits; 0: there is none.
@@ -53,7 +54,14 @@ bool PlannedStep::Kind::operator==(const Kind& o) const {
 PlannedStep::Entry* PlannedStep::entry_of(Kind kind) {
   for (const auto& e : entries_)
     if (e->kind == kind) return e.get();
-  if (entries_.size() == kMostPlans) return nullptr;
+  if (entries_.size() == kMostPlans) {
+    // A scale of the loss that was left goes for the next; forms that come all the time do not take turns.
+    const auto oldest = std::min_element(entries_.begin(), entries_.end(),
+                                         [](const auto& a, const auto& b) { return a->used < b->used; });
+    if (steps_ - (*oldest)->used < kForgotten) return nullptr;
+    forgotten_ += (*oldest)->earlier_steps + (*oldest)->planned_steps;
+    entries_.erase(oldest);
+  }
   entries_.push_back(std::make_unique<Entry>(Entry{.kind = std::move(kind)}));
   return entries_.back().get();
 }
@@ -66,7 +74,7 @@ void PlannedStep::refuse(Entry& e, std::string why) {
   e.first.reset();
   e.plan.reset();
   e.why = std::move(why);
-  news_.push_back(fmt::format("{} run op by op: {}", e.form(), e.why));
+  news_.push_back({fmt::format("{} run op by op: {}", e.form(), e.why), true});
 }
 
 /// Its layers were given other memory.
@@ -74,13 +82,13 @@ void PlannedStep::drop(Entry& e) {
   const int dropped = e.planned_steps < kLasts ? e.dropped + 1 : 0;
   e = {.kind = e.kind, .earlier_steps = e.earlier_steps + e.planned_steps, .dropped = dropped};
   if (dropped > kMostDropped) return refuse(e, "layers are given other memory again and again");
-  news_.push_back(fmt::format("{} are planned anew: layers were given other memory", e.form()));
+  news_.push_back({fmt::format("{} are planned anew: layers were given other memory", e.form())});
 }
 
 void PlannedStep::stay_eager(const std::string& why) {
   if (std::find(why_.begin(), why_.end(), why) != why_.end()) return;
   why_.push_back(why);
-  news_.push_back(fmt::format("some {} run op by op: {}", called_, why));
+  news_.push_back({fmt::format("some {} run op by op: {}", called_, why), true});
 }
 
 bool PlannedStep::looked_at() { return mode_word() & kLooked; }
@@ -88,6 +96,7 @@ bool PlannedStep::looked_at() { return mode_word() & kLooked; }
 PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, double factor,
                                      const std::vector<nn::Named>& trained, const Eager& eager) {
   if (looked_at()) return eager();
+  ++steps_;
   if (model_.hooked()) {
     stay_eager("hooks look at what layers compute");
     return eager();
@@ -104,6 +113,7 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
     stay_eager("batches come in more forms than plans are kept");
     return eager();
   }
+  e->used = steps_;
   if (!e->why.empty()) return eager();
   places_.clear();
   model_.places(places_);
@@ -113,7 +123,7 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
   const std::vector<Tensor> given = {x, target, draws ? nn::step_key({}) : Tensor()};
   if (!e->plan) return trace(*e, given, trained, eager);
   if (e->planned_steps == e->next_proof) return prove(*e, given, trained, eager);
-  if (std::exchange(e->after_ops, false)) pool_trim();
+  if (std::exchange(after_ops_, false)) pool_trim();
   std::vector<Tensor> results = e->plan->run(given);
   for (size_t i = 0; i < trained.size(); ++i) set_grad(trained[i].tensor, results[i + 2]);
   ++e->planned_steps;
@@ -184,10 +194,10 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
                                   e.planned_steps - e.last_proof, called_));
     return values;
   }
-  if (first) news_.push_back(fmt::format("from here on {} come from {}", e.form(), made_of(e.plan->figures())));
+  if (first) news_.push_back({fmt::format("from here on {} come from {}", e.form(), made_of(e.plan->figures()))});
   e.last_proof = e.planned_steps;
   e.next_proof = first ? kProven : 10 * e.next_proof;
-  e.after_ops = true;
+  after_ops_ = true;
   return values;
 }
 
@@ -197,20 +207,20 @@ void PlannedStep::rest() const {
 
 std::vector<std::string> PlannedStep::told() const {
   std::vector<std::string> lines;
-  // Sizes that have plans are told together, the largest plan for all of them.
+  // Forms that have plans are told together, the largest plan for all of them.
   const Entry* largest = nullptr;
-  int64_t planned = 0, sizes = 0;
+  int64_t planned = forgotten_, forms = 0;
   for (const auto& e : entries_) {
     if (!e->why.empty() || !e->plan || e->planned_steps == 0) continue;
     if (!largest || e->plan->figures().arena_bytes > largest->plan->figures().arena_bytes) largest = e.get();
     planned += e->earlier_steps + e->planned_steps;
-    ++sizes;
+    ++forms;
   }
-  if (sizes > 1)
-    lines.push_back(fmt::format("{} and {} other size{}: {} {} from a plan each, the largest is {}", largest->form(),
-                                sizes - 1, sizes == 2 ? "" : "s", planned, called_, made_of(largest->plan->figures())));
+  if (forms > 1)
+    lines.push_back(fmt::format("{} and {} other form{}: {} {} from a plan each, the largest is {}", largest->form(),
+                                forms - 1, forms == 2 ? "" : "s", planned, called_, made_of(largest->plan->figures())));
   for (const auto& e : entries_) {
-    if (sizes > 1 && e->why.empty() && e->plan && e->planned_steps > 0) continue;
+    if (forms > 1 && e->why.empty() && e->plan && e->planned_steps > 0) continue;
     const int64_t steps = e->earlier_steps + e->planned_steps;
     if (!e->why.empty())
       lines.push_back(fmt::format("{} run op by op{}: {}", e->form(),

@@ -26,6 +26,12 @@ namespace tenon {
 // from a plan; such state belongs into a buffer, as for going back to a step. So a plan is proven again
 // after 10, 100, 1,000 ... steps, and one that lost its ops' bits is told with the steps that came from it.
 
+/// What happened to a plan: a sentence.
+struct PlanNews {
+  std::string text;
+  bool op_by_op = false;  ///< it says why steps come from none
+};
+
 /// Forward and backward of a session's steps, from plans where there are some.
 class PlannedStep {
  public:
@@ -50,11 +56,12 @@ class PlannedStep {
   void rest() const;
   /// For a step that is not given to run().
   void stay_eager(const std::string& why);
-  /// "a plan of 57 kernels ...", or why there is none; one line for each size of batch.
+  /// "a plan of 57 kernels ...", or why there is none: a line for all forms of batches that have plans, and one for
+  /// each that has none.
   std::vector<std::string> told() const;
   /// What happened to the plans since the last call: a sentence for each that is made, dropped or refused. A reason is
   /// told once.
-  std::vector<std::string> take_news() { return std::exchange(news_, {}); }
+  std::vector<PlanNews> take_news() { return std::exchange(news_, {}); }
   /// The first plan, for people; null: there is none yet.
   const StepPlan* plan() const;
 
@@ -76,7 +83,7 @@ class PlannedStep {
     int64_t planned_steps = 0;  ///< of this plan
     int64_t last_proof = 0;     ///< so many of them came before the last proof
     int64_t next_proof = 0;
-    bool after_ops = false;     ///< the step before ran op by op, and its memory is still there
+    int64_t used = 0;           ///< steps_ when it was asked for last
     int64_t earlier_steps = 0;  ///< of plans before it
     int dropped = 0;            ///< plans that did not last, one after the other
     std::string form() const;   ///< "batches of f32 [64, 784]"
@@ -93,7 +100,10 @@ class PlannedStep {
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<const Tensor*> places_;  ///< of the model's parameters and buffers
   std::vector<std::string> why_;       ///< some steps ran op by op, each reason once
-  std::vector<std::string> news_;
+  std::vector<PlanNews> news_;
+  int64_t steps_ = 0;       ///< that were given to run()
+  int64_t forgotten_ = 0;   ///< of them from plans of forms that are no longer kept
+  bool after_ops_ = false;  ///< the step before ran op by op beside its plan, and its memory is still there
 };
 
 }  // namespace tenon

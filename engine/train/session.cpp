@@ -358,8 +358,12 @@ bool TrainingSession::is_text() const { return impl_->task->view().task == "lang
 std::vector<std::string> TrainingSession::planned() const {
   return impl_->of_plans([](PlannedStep& p) { return p.told(); });
 }
-std::vector<std::string> TrainingSession::take_plan_news() {
-  return impl_->of_plans([](PlannedStep& p) { return p.take_news(); });
+std::vector<PlanNews> TrainingSession::take_plan_news() {
+  std::vector<PlanNews> news;
+  if (impl_->planned) news = impl_->planned->take_news();
+  if (impl_->planned_evaluation)
+    for (PlanNews& n : impl_->planned_evaluation->take_news()) news.push_back({"evaluation: " + n.text, n.op_by_op});
+  return news;
 }
 const StepPlan* TrainingSession::plan() const { return impl_->planned ? impl_->planned->plan() : nullptr; }
 Device TrainingSession::device() const { return impl_->device; }

@@ -15,6 +15,7 @@ class Callback;
 class Recipe;
 class Replica;
 class StepPlan;
+struct PlanNews;
 class Teacher;
 struct GivenTensor;
 struct ModelSpec;
@@ -217,11 +218,11 @@ class TrainingSession {
 
   /// Whether the targets are tokens of a text.
   bool is_text() const;
-  /// Under compile = true: for each size of batch, what plan its steps come from or why they run op by op (Note [When a
-  /// step is planned]); of evaluations, too. A sentence each; empty where nothing is known yet.
+  /// Under compile = true: what plans the steps come from, or why they run op by op (Note [When a step is planned]); of
+  /// evaluations, too. A sentence each; empty where nothing is known yet.
   std::vector<std::string> planned() const;
   /// What happened to those plans since the last call: a sentence for each that was made, dropped or refused.
-  std::vector<std::string> take_plan_news();
+  std::vector<PlanNews> take_plan_news();
   const StepPlan* plan() const;  ///< of the first size of batch that has one; null: none has
   /// Where the model is.
   Device device() const;

@@ -42,7 +42,7 @@ const bool registered_run_events = register_query_table(
              "step", Unit::count, "after which it is told",
              [](const EventRows& e, int64_t i, QueryCell& c) { c.put(e[i].event.step); }, Found::by_looking,
              Leads::step)
-         .add("kind", Unit::text, "plan",
+         .add("kind", Unit::text, "plan, or op by op: why steps come from none",
               [](const EventRows& e, int64_t i, QueryCell& c) { c.put_standing(e[i].event.kind); })
          .add("text", Unit::text, "a sentence",
               [](const EventRows& e, int64_t i, QueryCell& c) { c.put_standing(e[i].event.text); }),
@@ -50,7 +50,7 @@ const bool registered_run_events = register_query_table(
        return std::make_unique<EventRows>(all_events(*s.project));
      },
      {{"What became of plans",
-       "SELECT run_name, step, text, run\nFROM run_events WHERE kind = 'plan' ORDER BY run, step"}}});
+       "SELECT run_name, step, text, run\nFROM run_events WHERE kind IN ('plan', 'op by op') ORDER BY run, step"}}});
 
 }  // namespace
 }  // namespace tenon::projects

@@ -70,7 +70,8 @@ TEST(HalfProducts, FollowPlainLoopsInEveryForm) {
 /// As oneDNN multiplies them where it uses such tiles itself: a result without gaps. What is no number counts too.
 TEST(HalfProducts, TilesHaveOneDnnsBits) {
   if (!kernels::has_bf16_tiles()) GTEST_SKIP() << "this processor has no tiles of bf16";
-  for (const auto [m, n, k] : {Size{64, 128, 544}, Size{96, 160, 64}, Size{50, 40, 33}, Size{1, 1, 1}}) {
+  for (const auto [m, n, k] :
+       {Size{64, 128, 544}, Size{96, 160, 64}, Size{50, 40, 33}, Size{1, 1, 1}, Size{64, 1100, 8192}}) {
     auto a = halves(m * k, 1);
     const auto b = halves(k * n, 2), row = halves(n, 3);
     a[0] = float_to_bfloat(std::numeric_limits<float>::quiet_NaN());

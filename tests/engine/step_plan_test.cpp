@@ -46,7 +46,7 @@ size_t plans_of(const TrainingSession& s) {
   size_t n = 0;
   for (const std::string& line : s.planned()) {
     n += line.find("from a plan") != line.npos;
-    const size_t more = line.find(" other size");
+    const size_t more = line.find(" other form");
     if (more != line.npos) n += std::stoul(line.substr(line.rfind(' ', more - 1)));
   }
   return n;
@@ -140,7 +140,7 @@ TEST(StepPlan, LayersThatDrawAndCountDoSoAsBefore) {
 }
 
 TEST(StepPlan, ASessionThatIsLoadedOrChangedPlansAnew) {
-  const Recipe r = spirals({{"data.batch_size", "26"}, {"epochs", "9"}});
+  const Recipe r = spirals({{"data.batch_size", "26"}, {"epochs", "9"}, {"compile", "false"}});
   TrainingSession eager(deep_spirals(), r);
   TrainingSession planned(deep_spirals(), with(r, {{"compile", "true"}}));
   run(eager, 7);
@@ -164,7 +164,7 @@ TEST(StepPlan, ASessionThatIsLoadedOrChangedPlansAnew) {
 }
 
 TEST(StepPlan, EvaluationsHaveAPlanToo) {
-  const Recipe r = spirals({{"data.batch_size", "26"}, {"epochs", "9"}, {"average.type", "ema"}});
+  const Recipe r = spirals({{"data.batch_size", "26"}, {"epochs", "9"}, {"average.type", "ema"}, {"compile", "false"}});
   TrainingSession eager(deep_spirals(), r), planned(deep_spirals(), with(r, {{"compile", "true"}}));
   for (int i = 0; i < 6; ++i) {
     run(eager, 2);
@@ -174,7 +174,7 @@ TEST(StepPlan, EvaluationsHaveAPlanToo) {
     ASSERT_EQ(a.correct, b.correct) << i;
   }
   EXPECT_SAYS(told(planned), "evaluation: batches of f32 [");
-  EXPECT_SAYS(told(planned), " and 1 other size: 17 batches from a plan each, the largest is a plan of ");
+  EXPECT_SAYS(told(planned), " and 1 other form: 17 batches from a plan each, the largest is a plan of ");
   expect_same(eager.save(), planned.save());
 }
 
@@ -286,10 +286,10 @@ TEST(StepPlan, APlanIsProvenAgainAfterTenStepsAndAHundred) {
       const Tensor before = clone(p->model.parameters()[0].tensor);
       p->run(full({2, 3}, i + 1));
       EXPECT_TRUE(same_bits(before, p->model.parameters()[0].tensor)) << "a proof is a step as any other";
-      const std::vector<std::string> news = p->step.take_news();
+      const std::vector<PlanNews> news = p->step.take_news();
       EXPECT_EQ(news.size(), i == 2 || (i == 13 && p == &later) ? 1u : 0u) << i;
       if (i == 13 && p == &later)
-        EXPECT_SAYS(news.at(0),
+        EXPECT_SAYS(news.at(0).text,
                     "a layer keeps something in no buffer, and the last 10 steps from the plan may be wrong");
     }
   EXPECT_SAYS(same.told(), "10 steps from a plan");
@@ -297,9 +297,19 @@ TEST(StepPlan, APlanIsProvenAgainAfterTenStepsAndAHundred) {
   EXPECT_SAYS(same.told(), "105 steps from a plan");
 }
 
+TEST(StepPlan, AFormThatIsLongGoneMakesRoomForAnother) {
+  Planned p(Tallying::As::nothing);
+  for (int rows = 1; rows <= 9; ++rows) p.run(full({rows, 3}, 1));
+  EXPECT_SAYS(p.told(), "batches come in more forms than plans are kept");
+  for (int i = 0; i < 1000; ++i) p.run(full({8, 3}, i + 1));
+  for (int i = 0; i < 5; ++i) p.run(full({9, 3}, i + 1));
+  EXPECT_SAYS(p.told(), " from a plan each");
+  EXPECT_SAYS(p.told(), "and 1 other form");
+}
+
 TEST(StepPlan, WhatHappensToPlansIsNewsOnce) {
   Planned p(Tallying::As::nothing), other(Tallying::As::attribute);
-  std::vector<std::vector<std::string>> news, refused;
+  std::vector<std::vector<PlanNews>> news, refused;
   for (int i = 0; i < 5; ++i) {
     p.run(full({2, 3}, i + 1));
     news.push_back(p.step.take_news());
@@ -308,23 +318,23 @@ TEST(StepPlan, WhatHappensToPlansIsNewsOnce) {
   }
   for (const size_t step : {0u, 1u, 3u, 4u}) EXPECT_TRUE(news[step].empty()) << step;
   ASSERT_EQ(news[2].size(), 1u) << "the plan is proven in the third step";
-  EXPECT_SAYS(news[2][0], "batches of f32 [2, 3] come from a plan of ");
+  EXPECT_SAYS(news[2][0].text, "batches of f32 [2, 3] come from a plan of ");
   EXPECT_TRUE(refused[0].empty());
   ASSERT_EQ(refused[1].size(), 1u) << "two traces differ";
-  EXPECT_SAYS(refused[1][0], "batches of f32 [2, 3] run op by op: ");
+  EXPECT_SAYS(refused[1][0].text, "batches of f32 [2, 3] run op by op: ");
   EXPECT_TRUE(refused[2].empty() && refused[4].empty());
   const int id = p.model.add_forward_hook([](nn::Module&, std::span<const Tensor>, Tensor&) {});
   for (int i = 0; i < 2; ++i) p.run(full({2, 3}, 9));
   p.model.remove_hook(id);
-  const std::vector<std::string> hooked = p.step.take_news();
+  const std::vector<PlanNews> hooked = p.step.take_news();
   ASSERT_EQ(hooked.size(), 1u) << "a reason is told once";
-  EXPECT_SAYS(hooked[0], "some steps run op by op: hooks look at what layers compute");
+  EXPECT_SAYS(hooked[0].text, "some steps run op by op: hooks look at what layers compute");
   p.run(full({4, 3}, 1));
   p.run(full({4, 3}, 2));
   p.run(full({4, 3}, 3));
-  const std::vector<std::string> wider = p.step.take_news();
+  const std::vector<PlanNews> wider = p.step.take_news();
   ASSERT_EQ(wider.size(), 1u);
-  EXPECT_SAYS(wider[0], "batches of f32 [4, 3] come from a plan of ");
+  EXPECT_SAYS(wider[0].text, "batches of f32 [4, 3] come from a plan of ");
 }
 
 TEST(StepPlan, LayersWithOtherMemoryArePlannedAFewTimes) {
@@ -333,7 +343,7 @@ TEST(StepPlan, LayersWithOtherMemoryArePlannedAFewTimes) {
   for (int i = 0; i < 40; ++i) {
     if (i % 4 == 3) p.model.move_weight();
     p.run(full({2, 3}, i + 1));
-    for (const std::string& line : p.step.take_news()) all.push_back(line);
+    for (const PlanNews& n : p.step.take_news()) all.push_back(n.text);
   }
   // Each plan costs three steps and lasts for one.
   const auto count = [&](std::string_view what) {
@@ -351,7 +361,7 @@ TEST(StepPlan, APlanThatLastsIsNoneThatIsGivenUp) {
   for (int i = 0; i < 15 * 7; ++i) {
     if (i % 15 == 14) p.model.move_weight();
     p.run(full({2, 3}, i + 1));
-    for (const std::string& line : p.step.take_news()) made += line.find("come from a plan") != line.npos;
+    for (const PlanNews& n : p.step.take_news()) made += n.text.find("come from a plan") != n.text.npos;
   }
   EXPECT_EQ(made, 7);
   EXPECT_SAYS(p.told(), "76 steps from plans that were dropped");

@@ -48,6 +48,9 @@ DistributionsView::DistributionsView(const ViewDef& def, Bench& bench, QWidget* 
     if (!model_.distributions() || of_ != wanted()) refresh();
   });
   connect(&bench, &Bench::selection_changed, this, &DistributionsView::follow);
+  connect(&bench, &Bench::state_changed, this, [this] {
+    if (!can_read()) refresh();  // the model may have come to fit
+  });
   // Cancelled among the jobs: nobody hands its result over.
   connect(&bench.jobs, &Jobs::changed, this, [this] {
     if (!reading_ || bench_.jobs.has(kDistributionsTag)) return;

@@ -55,7 +55,7 @@ void PlanModel::set_plan(Plan plan) {
 }
 
 namespace {
-/// A sum of gradients is added to in its place where nobody holds it, as a recorder does.
+/// Where a recorder holds a sum of gradients, another is made instead of adding to it in its place.
 std::string_view without_place(std::string_view op) { return op.substr(0, op.size() - op.ends_with('_')); }
 }  // namespace
 
@@ -75,7 +75,9 @@ void PlanModel::link() {
       const StepPlanRow& row = kernels[i].row;
       if (row.again || row.seq == 0 || row.seq > ops.size()) continue;
       const tracing::OpRecord& op = ops[row.seq - 1];
-      if (without_place(op.name) != without_place(row.op) || module_path(op.origin.module) != row.module) continue;
+      if (without_place(op.name) != without_place(row.op) || module_path(op.origin.module) != row.module ||
+          op.origin.phase != row.phase)
+        continue;
       op_of_[i] = row.seq;
       kernel_of_op_[row.seq] = static_cast<int>(i);
     }

@@ -207,7 +207,7 @@ void PlanView::fill() {
 QStringList PlanView::events(bool links) const {
   QStringList lines;
   for (const projects::RunEvent& e : bench_.run_events()) {
-    if (e.kind != "plan") continue;
+    if (e.kind != "plan" && e.kind != "op by op") continue;
     const QString step = tr("step %1").arg(QString::fromStdString(format_grouped(e.step)));
     const QString text = QString::fromStdString(e.text);
     lines += links ? QString("<a href=\"%1\">%2</a>: %3").arg(e.step).arg(step.toHtmlEscaped(), text.toHtmlEscaped())

@@ -69,6 +69,9 @@ TrainingView::TrainingView(const ViewDef& def, Bench& bench, QWidget* parent)
   connect(&bench, &Bench::status_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::project_changed, this, &TrainingView::refresh);
   connect(&bench, &Bench::selection_changed, this, &TrainingView::refresh);
+  connect(&bench, &Bench::state_changed, this, [this] {
+    if (model_.empty()) refresh();  // the model may have come to fit
+  });
   model_.on_state = [this] { show_state(); };
   show_state();
   refresh();
