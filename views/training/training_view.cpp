@@ -269,15 +269,16 @@ void TrainingView::refresh() {
                      bench_.model_fits() ? tr("Train") : QString(), [this] { bench_.train(); });
   set_empty(false);
   QString text = QString::fromStdString(m.run());
+  const auto* shown = bench_.shown();
+  const bool failed = shown && shown->status == "failed";
   const Selection& s = bench_.bus.current();
   if (s.kind == Selection::Kind::step)
     text += " · " + tr("step %1").arg(QString::fromStdString(format_grouped(s.id)));
   else
-    text += " · " + tr("%1 of %2 steps")
+    text += " · " + (failed ? tr("failed after %1 of %2 steps") : tr("%1 of %2 steps"))
                         .arg(QString::fromStdString(format_grouped(m.last_step())),
                              QString::fromStdString(format_grouped(m.total_steps())));
-  if (const auto* r = bench_.shown(); r && r->status == "failed" && !r->error.empty())
-    text += " · " + tr("failed: %1").arg(QString::fromStdString(r->error));
+  if (failed && !shown->error.empty()) text += " · " + QString::fromStdString(shown->error);
   if (!m.baseline().run.empty() && m.baseline().run != m.run())
     text += " · " + tr("grey: %1").arg(QString::fromStdString(m.baseline().run));
   if (const size_t n = m.compared().size())
