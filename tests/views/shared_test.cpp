@@ -86,6 +86,14 @@ TEST(Format, ValuesOfTensors) {
   EXPECT_EQ(format_exact(0.1), "0.1");
 }
 
+TEST(Format, SmallMetricsKeepThreeDigits) {
+  EXPECT_EQ(format_metric("learning_rate", 0.00125), "0.00125");
+  EXPECT_EQ(format_metric("learning_rate", 0.00202), "0.00202");
+  EXPECT_EQ(format_metric("loss", 0.02678), "0.0268");
+  EXPECT_EQ(format_metric("loss", 2.34567), "2.346");
+  EXPECT_EQ(format_metric("test_accuracy", 0.985), "98.50 %");
+}
+
 TEST(Format, NamesAreShortenedInTheMiddle) {
   EXPECT_EQ(elide_middle("features.3.conv2d", 40), "features.3.conv2d");
   EXPECT_EQ(elide_middle("features.3.conv2d", 11), "featu…onv2d");

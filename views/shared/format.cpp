@@ -82,7 +82,6 @@ std::string format_value(double v) {
   double a = std::fabs(v);
   if (v == std::floor(v) && a < 10000) return fmt::format("{:.0f}", v);
   if (a >= 1e5 || a < 1e-3) return fmt::format("{:.2e}", v);
-  if (a < 0.1) return fmt::format("{:.{}f}", v, 2 - static_cast<int>(std::floor(std::log10(a))));
   int whole = a >= 1 ? static_cast<int>(std::floor(std::log10(a))) + 1 : 1;
   return fmt::format("{:.{}f}", v, std::max(0, 4 - whole + (a < 1 ? 1 : 0)));
 }
@@ -103,6 +102,9 @@ std::string format_metric(const std::string& metric, double v) {
   if (ends_with(m, "seconds")) return format_seconds(v);
   if (ends_with(m, "_ms")) return format_ns(v * 1e6);
   if (m.find("accuracy") != std::string::npos && v >= 0 && v <= 1) return fmt::format("{:.2f} %", v * 100);
+  // A learning rate of 0.00125 is not 0.0013.
+  if (const double a = std::fabs(v); a >= 1e-3 && a < 0.1)
+    return fmt::format("{:.{}f}", v, 2 - static_cast<int>(std::floor(std::log10(a))));
   return format_value(v);
 }
 
