@@ -43,7 +43,7 @@ TEST_F(CertifyJourney, a_file_is_verified_until_a_byte_of_it_changes) {
 }
 
 TEST_F(CertifyJourney, a_file_of_another_state_is_not_certified) {
-  ASSERT_EQ(tenon({"train", project, "--resume", "r", "--max-steps", "60"}).status, 0);
+  ASSERT_EQ(tenon({"train", project, "--resume", "r", "--set", "max_steps=60"}).status, 0);
   const Outcome other = tenon({"certify", model, project, "r"});
   EXPECT_EQ(other.status, 2) << other.out;
   EXPECT_NE(other.err.find("is no export of step 60 of run r: it says of itself \"run r of p.tenon, step 30\""),

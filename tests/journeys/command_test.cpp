@@ -23,7 +23,8 @@ struct Commands : ::testing::Test {
 TEST_F(Commands, train_gives_a_record_for_every_step) {
   const Outcome o = tenon({"train", project, "--run", "s", "--epochs", "5", "--json"});
   ASSERT_EQ(o.status, 0) << o.err;
-  const auto lines = o.json();
+  auto lines = o.json();
+  std::erase_if(lines, [](const auto& j) { return j.contains("event"); });  // what became of plans
   EXPECT_EQ(lines.front().at("run"), "s");
   EXPECT_EQ(lines.back().at("status"), "finished");
   const int64_t steps = lines.back().at("step").get<int64_t>();
