@@ -1,7 +1,7 @@
 // tenon digest, goto, nan: any step of a run again.
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,9 @@
 #include "engine/kernels/bf16_product.h"
 
+#include "core/error.h"
 #include "core/vectors.h"
 #include "engine/kernels/dnnl_matmul.h"
+#include "engine/kernels/kept_room.h"
 
 #if TENON_WIDE_VECTORS && defined(__linux__)
 #define TENON_BF16_TILES 1
@@ -15,7 +17,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "core/half.h"
 #include "core/parallel.h"
@@ -38,23 +39,6 @@ constexpr int64_t kRight = 4 * 1024 * 1024;  // of B copied at a time
 constexpr int64_t kTile = 16 * kStep;        // elements
 
 int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-/// Memory that a thread keeps for its next product: it is no tensor's, and the pool would tell of it in an order that
-/// depends on the threads.
-template <class T>
-class KeptRoom {
-  std::unique_ptr<char[]> kept_;
-  int64_t count_ = 0;
-
- public:
-  T* of(int64_t count) {
-    constexpr size_t kLine = 64;
-    size_t space = static_cast<size_t>(count) * sizeof(T) + kLine;
-    if (count > count_) kept_.reset(new char[space]), count_ = count;
-    void* at = kept_.get();
-    return static_cast<T*>(std::align(kLine, space - kLine, at, space));
-  }
-};
 
 struct BfRooms {
   KeptRoom<uint16_t> left, right;
@@ -283,7 +267,9 @@ void tiled_bf16(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_
 #else
 bool has_bf16_tiles() { return false; }
 void tiled_bf16(bool, bool, int64_t, int64_t, int64_t, const uint16_t*, int64_t, const uint16_t*, int64_t,
-                const uint16_t*, uint16_t*, int64_t) {}
+                const uint16_t*, uint16_t*, int64_t) {
+  throw Error("this program has no tiles of bf16");
+}
 #endif
 
 }  // namespace tenon::kernels

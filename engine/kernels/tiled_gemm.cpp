@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "core/parallel.h"
+#include "engine/kernels/kept_room.h"
 #include "engine/kernels/lanes.h"
 #include "engine/kernels/tiles.h"
 
@@ -18,23 +18,14 @@ constexpr int64_t kWorthAThread = 512 * 1024;  // multiply-adds
 constexpr int64_t kPieceRows = 24;             // of a whole product: few, so that threads end at about the same time
 constexpr int64_t kCached = 64 * 1024;         // bytes
 
-/// What a thread packs into, kept for its next product as oneDNN keeps its own: it is no tensor's, and the pool would
-/// tell of it in an order that depends on the threads.
+/// What a thread packs into.
 template <class T>
 class PackingRoom {
-  std::unique_ptr<char[]> kept_a_, kept_b_;  // made before what lies in them
-
-  static T* room(int64_t bytes, std::unique_ptr<char[]>& kept) {
-    constexpr size_t kLine = 64;
-    size_t space = static_cast<size_t>(bytes) + kLine;
-    kept.reset(new char[space]);
-    void* at = kept.get();
-    return static_cast<T*>(std::align(kLine, static_cast<size_t>(bytes), at, space));
-  }
+  KeptRoom<T> kept_a_, kept_b_;  // made before what lies in them
 
  public:
-  T* const a = room(kRows * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_a_);
-  T* const b = room(kColumns * kProductBlock * static_cast<int64_t>(sizeof(T)), kept_b_);
+  T* const a = kept_a_.of(kRows * kProductBlock);
+  T* const b = kept_b_.of(kColumns * kProductBlock);
 };
 
 /// Columns of a strip: two lanes, or one where no more are left. B is packed strip by strip, each row by row, with

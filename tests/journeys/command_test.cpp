@@ -230,9 +230,11 @@ TEST_F(Commands, the_loader_is_measured_beside_the_steps) {
 
 TEST_F(Commands, memory_is_a_snapshot_that_python_opens) {
   const std::string file = folder / "s.pickle";
-  ASSERT_EQ(tenon({"memory", "record", project, "-o", file}).status, 0);
+  const Outcome recorded = tenon({"memory", "record", project, "-o", file, "--json"});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
   const Outcome info = tenon({"memory", "info", file, "--json"});
   ASSERT_EQ(info.status, 0) << info.err;
+  EXPECT_EQ(recorded.json().at(0).at("events"), info.json().at(0).at("events"));
   EXPECT_GT(info.json().at(0).at("devices").at(0).at("peak_bytes").get<int64_t>(), 0);
   if (python().empty()) GTEST_SKIP() << "build/venv is not there (packaging/test.sh makes it)";
   const Outcome o = run({python(), "-c", R"py(

@@ -157,6 +157,14 @@ TEST(SpreadOfNumbers, a_tensor_with_strides_of_its_own_is_its_numbers) {
   expect_spread(spread_of(part), part, 1, "a slice of f64");
 }
 
+TEST(SpreadOfNumbers, what_began_at_0_has_no_ratio) {
+  ParameterSpreads p;
+  p.weight = p.update = spread_of(full({3}, 0.25));
+  EXPECT_TRUE(std::isnan(p.ratio())) << "all it is came with this update";
+  p.weight = spread_of(full({3}, 25.0));
+  EXPECT_NEAR(p.ratio(), 0.01, 1e-9);
+}
+
 TEST_F(DistributionsOfRuns, are_those_of_the_tensors_at_each_checkpoint) {
   train("r", {{"checkpoint_every", "7"}}, 33);
   const Distributions d = read();

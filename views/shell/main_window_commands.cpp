@@ -31,8 +31,7 @@ void MainWindow::add_commands() {
                  "train",
                  [this] { bench_.train(); },
                  [this, running] {
-                   return bench_.has_project() && !running() && bench_.builder.errors().empty() &&
-                          !bench_.files.has("train");
+                   return bench_.has_project() && !running() && bench_.model_fits() && !bench_.files.has("train");
                  },
                  {},
                  [paused] { return paused() ? tr("Resume") : tr("Train"); }});
@@ -52,8 +51,7 @@ void MainWindow::add_commands() {
   commands_.add({"run.pause", tr_later("Pause"), "Run", "F6", "pause", [this] { bench_.pause(); }, running});
   commands_.add({"run.step", tr_later("Step"), "Run", "F10", "step", [this] { bench_.step_once(); },
                  [this, running] {
-                   return bench_.has_project() && !running() && bench_.builder.errors().empty() &&
-                          !bench_.files.has("train");
+                   return bench_.has_project() && !running() && bench_.model_fits() && !bench_.files.has("train");
                  }});
   commands_.add({"run.stop", tr_later("Stop"), "Run", "Shift+F5", "stop", [this] { bench_.stop(); },
                  [this] { return bench_.training(); }});
