@@ -67,6 +67,21 @@ void tell_of_cuda(std::vector<Finding>& f) {
                ""});
 }
 
+void tell_of_cuda_libraries(std::vector<Finding>& f) {
+  if (cuda_state().devices == 0) return;  // they are of no use, and opening them takes a second
+  cuda::LibraryFacts l;
+  for (int32_t i = 0; cuda_module()->library(i, &l) == cuda::done; ++i) {
+    const std::string what = fmt::format("cuda {}", l.name);
+    if (l.there)
+      f.push_back({what, fmt::format("{}, {}; {}", l.version, l.file, l.use), ""});
+    else
+      f.push_back(
+          {what, fmt::format("{}; {}", l.why.text, l.without),
+           l.package ? fmt::format("pip install {}, or name its folder in TENON_CUDA_LIBRARIES", l.package) : "",
+           true});
+  }
+}
+
 /// What the rates of ops are held against: told where it is known, since measuring takes the whole processor.
 void tell_of_ceilings(std::vector<Finding>& f, const std::optional<kernels::Ceilings>& c) {
   if (!c)
@@ -104,6 +119,7 @@ std::vector<Finding> diagnose(const std::optional<kernels::Ceilings>& ceilings) 
                  ""});
   f.push_back({"device cpu", "ready", ""});
   tell_of_cuda(f);
+  tell_of_cuda_libraries(f);
   for (const auto& [name, version] : formats::library_versions()) f.push_back({name, version, ""});
   for (const auto& [name, version] : projects::library_versions()) f.push_back({name, version, ""});
   try {

@@ -12,7 +12,7 @@
 namespace tenon::cuda {
 
 /// Counts up with every change of what is below.
-inline constexpr uint32_t kAbi = 1;
+inline constexpr uint32_t kAbi = 2;
 inline constexpr int kDims = 8;
 
 /// How a function of the module ended. A text that says why is in `why` for all but `done`.
@@ -60,6 +60,7 @@ struct KernelCall {
   /// out_of_memory then.
   void* (*take)(Scratch* scratch, size_t bytes);
   Scratch* scratch;
+  const char* library;  ///< is set to the one that computed it (a library()'s name); null: kernels of the module's own
   Why why;
 };
 
@@ -83,6 +84,16 @@ struct DriverFacts {
   Why why;                  ///< why there are no devices
 };
 
+/// A library that the module calls where it is there: Note [Libraries of the GPU].
+struct LibraryFacts {
+  const char *name, *use;
+  const char* without;  ///< what is done where it is not there
+  const char* package;  ///< of Python, that brings it; null where none does
+  int32_t there;
+  char version[64], file[512];
+  Why why;  ///< why it is not there
+};
+
 /// The module's functions. None throws. Those that take a stream queue their work there, unless said otherwise.
 struct Module {
   uint32_t abi;
@@ -91,6 +102,8 @@ struct Module {
   void (*driver)(DriverFacts* facts);
   Outcome (*device)(int32_t device, DeviceFacts* facts, Why* why);
   const KernelEntry* (*kernels)(int32_t* count);
+  /// Of library number `index`, which is opened; unsupported past the last.
+  Outcome (*library)(int32_t index, LibraryFacts* facts);
 
   /// Memory from the driver, which takes long: tenon::DevicePool keeps it.
   Outcome (*take)(int32_t device, size_t bytes, void** data, Why* why);

@@ -95,6 +95,8 @@ class Args {
   }
   int device() const { return call_.device; }
   void* stream() const { return call_.stream; }
+  /// Says which library computes what this call queued, where it is not a kernel of the module's own.
+  void by(const char* library) const { call_.library = library; }
   /// Ends the call with what the runtime says of the launch just made.
   void check() const;
 

@@ -1,5 +1,6 @@
 #include "engine/cuda/gemm.h"
 #include "engine/cuda/gemm_tile.h"
+#include "engine/cuda/product.h"
 
 namespace tenon::cuda {
 namespace {
@@ -180,7 +181,7 @@ void gemm(const Args& c, const GemmPlan& plan) {
   const GemmPlan p = plan.merged();
   with_product_type(p.type, [&](auto one) {
     using T = decltype(one);
-    if (p.m == 0 || p.n == 0 || p.batches() == 0) return;
+    if (p.m == 0 || p.n == 0 || p.batches() == 0 || product_by_cublas(c, p)) return;
     const GemmCut cut(p);
     if constexpr (sizeof(T) < 8)
       if (cut.large) return gemm_by_tiles<T, kLargeTile, kLargeDepth>(c, p, cut);

@@ -25,7 +25,8 @@ constexpr int kMaxCudaDevices = 16;
 /// What there is of one op on the GPU, by its profile_name.
 struct CudaKernel {
   const cuda::KernelEntry* entry = nullptr;
-  std::atomic<int64_t> host_runs{0};
+  std::atomic<int64_t> host_runs{0}, library_runs{0};
+  std::atomic<const char*> library{nullptr};  ///< the last that computed it
 };
 struct CudaRuntime {
   const cuda::Module* module = nullptr;
@@ -246,6 +247,10 @@ void run_cuda_kernel(const Call& c) {
     call.scratch = &scratch;
     const cuda::Outcome outcome = kernel.entry->run(&call);
     if (outcome == cuda::done) {
+      if (call.library) {
+        kernel.library.store(call.library, std::memory_order_relaxed);
+        kernel.library_runs.fetch_add(1, std::memory_order_relaxed);
+      }
       // In a profile an op lasts as long as its kernels do: each is waited for, and nothing overlaps.
       if (mode_word() & mode::profile) backend_of(c.stream.device).sync(c.stream);
       return;
@@ -360,6 +365,16 @@ std::vector<HostRuns> cuda_host_runs() {
     if (op.profile_name < runtime().kernels.size())
       if (const int64_t n = runtime().kernels[op.profile_name].host_runs.load()) runs.push_back({op.info.name, n});
   std::stable_sort(runs.begin(), runs.end(), [](const HostRuns& a, const HostRuns& b) { return a.count > b.count; });
+  return runs;
+}
+
+std::vector<LibraryRuns> cuda_library_runs() {
+  std::vector<LibraryRuns> runs;
+  for (const OpDef& op : all_ops()) {
+    if (op.profile_name >= runtime().kernels.size()) continue;
+    const CudaKernel& k = runtime().kernels[op.profile_name];
+    if (const char* library = k.library.load()) runs.push_back({op.info.name, library, k.library_runs.load()});
+  }
   return runs;
 }
 

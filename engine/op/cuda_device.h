@@ -41,4 +41,11 @@ struct HostRuns {
 };
 std::vector<HostRuns> cuda_host_runs();
 
+/// Ops that a library computed (Note [Libraries of the GPU]), by its name, and how often.
+struct LibraryRuns {
+  std::string op, library;
+  int64_t count = 0;
+};
+std::vector<LibraryRuns> cuda_library_runs();
+
 }  // namespace tenon

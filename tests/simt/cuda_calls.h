@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 // The calls of CUDA's runtime that core/cuda makes, answered by the emulated GPU. Its memory is the heap's, named by
 // addresses that lead nowhere: whatever follows one outside a kernel ends in a segmentation fault. Streams do at once
@@ -40,7 +41,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t error);
 
+#define CUDART_VERSION 13000
+
 namespace simt {
+/// Gives a stream work, for the emulated libraries. It may keep addresses of the device, and reach() them then.
+__attribute__((visibility("default"))) void on_stream(cudaStream_t stream, std::function<void()> work);
+
 /// Where the bytes of an address of the emulated GPU lie.
 inline constexpr uintptr_t kAway = uintptr_t{1} << 60;
 template <class T>

@@ -1,0 +1,109 @@
+// Ops that NVIDIA's libraries compute where they are there: by the emulated ones of tests/simt/libraries, or by those
+// of a machine with a GPU. Where they are missing (TENON_CUDA_LIBRARIES names no folder of them), kernels of our own.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/backend.h"
+#include "core/cuda_module.h"
+#include "engine/op/cuda_device.h"
+#include "engine/ops/create.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/view.h"
+#include "tests/cuda/against_cpu.h"
+#include "tests/cuda/emulated.h"
+
+namespace tenon {
+namespace {
+
+using emulated::expect_the_cpus;
+using emulated::scattered;
+
+bool library_there(const std::string& name) {
+  emulated::device();
+  cuda::LibraryFacts l;
+  for (int32_t i = 0; cuda_module()->library(i, &l) == cuda::done; ++i)
+    if (name == l.name) return l.there;
+  ADD_FAILURE() << "the module does not know " << name;
+  return false;
+}
+
+int64_t runs_by(const std::string& library, const std::string& op) {
+  for (const LibraryRuns& r : cuda_library_runs())
+    if (r.op == op && r.library == library) return r.count;
+  return 0;
+}
+
+/// How often an op was computed by a library while f ran.
+template <class F>
+int64_t runs_while(const std::string& library, const std::string& op, F&& f) {
+  const int64_t before = runs_by(library, op);
+  f();
+  return runs_by(library, op) - before;
+}
+
+TEST(CudaLibraries, AreToldWithWhyTheyAreMissing) {
+  emulated::device();
+  cuda::LibraryFacts l;
+  int32_t count = 0;
+  for (; cuda_module()->library(count, &l) == cuda::done; ++count) {
+    EXPECT_TRUE(l.name && *l.name && l.use && *l.use && l.without && *l.without);
+    if (l.there) {
+      EXPECT_TRUE(std::filesystem::exists(l.file) || std::string(l.file).find('/') == std::string::npos) << l.file;
+      EXPECT_NE(std::string(l.version).find('.'), std::string::npos) << l.name << " " << l.version;
+    } else {
+      EXPECT_NE(std::string(l.why.text).find("was not found"), std::string::npos) << l.why.text;
+    }
+  }
+  EXPECT_GE(count, 1);
+}
+
+/// Layouts that the library takes, and those that are left to our own tiles.
+TEST(CudaLibraries, ProductsOfEveryLayout) {
+  const bool there = library_there("cuBLASLt");
+  const auto run = [&](const char* name, bool taken, const emulated::Function& f, const std::vector<Tensor>& inputs) {
+    const int64_t runs = runs_while("cuBLASLt", "matmul", [&] { expect_the_cpus(name, f, inputs, {"matmul"}); });
+    EXPECT_EQ(runs > 0, there && taken) << name << ": " << runs;
+  };
+  const emulated::Function plain = [](const auto& in) { return matmul(in[0], in[1]); };
+  for (const DType t : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    run("rows by rows", true, plain, {scattered({5, 7}, 1, t), scattered({7, 3}, 2, t)});
+    run("a batch", true, plain, {scattered({4, 5, 7}, 1, t), scattered({4, 7, 3}, 2, t)});
+    run("one matrix for a batch", true, plain, {scattered({4, 5, 7}, 1, t), scattered({7, 3}, 2, t)});
+  }
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true})
+      run("transposed", true, [&](const auto& in) { return matmul(in[0], in[1], ta, tb); },
+          {scattered(ta ? Shape{7, 5} : Shape{5, 7}, 1), scattered(tb ? Shape{3, 7} : Shape{7, 3}, 2)});
+  run("one row", true, plain, {scattered({1, 7}, 1), scattered({7, 3}, 2)});
+  run("one column", true, plain, {scattered({5, 7}, 1), scattered({7, 1}, 2)});
+  run("one inner element", true, plain, {scattered({5, 1}, 1), scattered({1, 3}, 2)});
+  run("a single number", true, plain, {scattered({1, 1}, 1), scattered({1, 1}, 2)});
+  run("rows that are part of longer ones", true,
+      [](const auto& in) { return matmul(narrow(in[0], 1, 2, 7), narrow(in[1], 1, 1, 3)); },
+      {scattered({5, 11}, 1), scattered({7, 6}, 2)});
+}
+
+TEST(CudaLibraries, RowsWithABias) {
+  const bool there = library_there("cuBLASLt");
+  const emulated::Function f = [](const auto& in) { return linear(in[0], in[1], in[2]); };
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    const int64_t runs = runs_while("cuBLASLt", "linear", [&] {
+      expect_the_cpus("linear", f, {scattered({6, 9}, 1, t), scattered({4, 9}, 2, t), scattered({4}, 3, t)},
+                      {"matmul", "linear"});
+    });
+    EXPECT_EQ(runs > 0, there && t != DType::f64) << static_cast<int>(t);
+  }
+  // A second bias of the same shape is not the first.
+  const Device d = emulated::device();
+  const Tensor x = to_device(scattered({6, 9}, 1), d), w = to_device(scattered({4, 9}, 2), d);
+  const Tensor a = linear(x, w, to_device(scattered({4}, 3), d)), b = linear(x, w, to_device(scattered({4}, 4), d));
+  const Tensor here = linear(scattered({6, 9}, 1), scattered({4, 9}, 2), scattered({4}, 4));
+  const Tensor there_b = to_host(b);
+  for (int64_t i = 0; i < here.numel(); ++i) EXPECT_NEAR(there_b.data<float>()[i], here.data<float>()[i], 1e-5) << i;
+  EXPECT_NE(to_host(a).data<float>()[0], there_b.data<float>()[0]);
+}
+
+}  // namespace
+}  // namespace tenon
