@@ -221,6 +221,7 @@ void RunDriver::Impl::after_step(const StepResult& r) {
     if (session->is_text())
       rows.push_back({"tokens_per_second", {r.step, wall, static_cast<double>(rate_targets) / rate_seconds}});
     rows.push_back({"memory_bytes", {r.step, wall, static_cast<double>(memory.live_bytes)}});
+    for (const auto& [name, value] : device_load(session->device())) rows.push_back({name, {r.step, wall, value}});
     rate_from = Clock::now();
     rate_samples = rate_targets = 0;
   }

@@ -12,6 +12,7 @@
 #include "app/cli/findings.h"
 #include "app/cli/output.h"
 #include "app/cli/window_module.h"
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/machine_memory.h"
 #include "core/parallel.h"
@@ -21,6 +22,8 @@
 #include "engine/autograd/autograd.h"
 #include "engine/nn/module.h"
 #include "engine/op/autocast.h"
+#include "engine/op/cuda_device.h"
+#include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
@@ -39,10 +42,19 @@ void Bench::emit(const std::string& workload, const std::string& metric, double 
                 {"unit", unit},
                 {"engine", "tenon-" TENON_VERSION},
                 {"threads", threads},
-                {"device", "cpu"},
+                {"device", to_string(device)},
                 {"amp", bf16 ? "bf16" : ""}});
   else
     print(fmt::format("{:<12} {:<30} {:>14.2f} {}\n", workload, metric, value, unit));
+}
+
+void Bench::wait() const {
+  if (!(device == Device{})) backend_of(device).sync({device, 0});
+}
+
+Device& bench_device() {
+  static Device device;
+  return device;
 }
 
 BenchFolder::BenchFolder(const std::filesystem::path& in) : path((in / "tenon-bench-XXXXXX").string()) {
@@ -59,14 +71,14 @@ Tensor bench_normal(const Shape& size, uint64_t stream, DType dtype) {
   Philox random{0, stream};
   for (int64_t i = 0; i < t.numel(); ++i)
     t.data<float>()[i] = static_cast<float>(random.normal(static_cast<uint64_t>(i)));
-  return cast(t, dtype);
+  return to_device(cast(t, dtype), bench_device());
 }
 Tensor bench_classes(const Shape& size, int64_t below) {
   Tensor t = empty(size, DType::i64);
   Philox random{0, 99};
   for (int64_t i = 0; i < t.numel(); ++i)
     t.data<int64_t>()[i] = static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(below)));
-  return t;
+  return to_device(t, bench_device());
 }
 
 void BenchNet::step(bool bf16, PlannedStep* planned) const {
@@ -117,19 +129,23 @@ void bench_training(const Bench& b, const std::string& name, const BenchNet& net
   for (int i = 0; i < 200; ++i) {
     int64_t t = now_ns();
     model(one);
+    b.wait();
     us.push_back(static_cast<double>(now_ns() - t) / 1e3);
   }
   std::sort(us.begin(), us.end());
   b.emit(name, "infer_one_p50", us[100], "us");
   b.emit(name, "infer_one_p99", us[197], "us");
-  b.emit(name, "peak_rss", static_cast<double>(peak_memory()), "bytes");
+  if (b.device == Device{})
+    b.emit(name, "peak_rss", static_cast<double>(peak_memory()), "bytes");
+  else
+    b.emit(name, "peak_device_memory", static_cast<double>(tensor_memory(b.device).peak_bytes), "bytes");
 }
 
 namespace {
 
 /// Nanoseconds a call on one element, without and with the graph being recorded.
 void op_cost(const Bench& b) {
-  Tensor a = ones({1}), c = ones({1}), g = ones({1});
+  Tensor a = to_device(ones({1}), b.device), c = clone(a), g = clone(a);
   set_requires_grad(g);
   auto ns = [&](auto&& one, double per) { return 1e9 / (b.rate(one) * per); };
   {
@@ -198,6 +214,9 @@ bool only_named(const std::string& workload) {
   return workload == "curves" || workload == "builder" || workload == "growth" || of_file(workload);
 }
 
+/// Those of models and single ops, which a device can compute.
+bool of_device(const std::string& workload) { return !only_named(workload) && workload != "checkpoint"; }
+
 int bench(const Args& args) {
   Bench b;
   b.seconds = args.number("--seconds", 3, 0.01);
@@ -218,8 +237,9 @@ int bench(const Args& args) {
   b.net = args.text("--net");
   b.axis = args.text("--axis");
   b.at = args.integer("--at", b.at, 1);
-  if (args.text("--device", "cpu") != "cpu")
-    throw Error::usage("the workloads are measured on the CPU", "What a run does on a GPU: tenon profile PROJECT.");
+  b.device = bench_device() = parse_device(args.text("--device", "cpu"));
+  if (b.compile && !(b.device == Device{}))
+    throw Error::usage("plans are of the CPU; on a GPU models are trained op by op", "Leave out --compile.");
   set_num_threads(static_cast<int>(b.threads));
   b.threads = num_threads();
   std::vector<std::string> names;
@@ -240,8 +260,12 @@ int bench(const Args& args) {
       throw Error::usage(
           fmt::format("no workload is called '{}'", w),
           fmt::format("{} There are: {}", near_names(w, names.data(), names.size()), fmt::join(names, ", ")));
+  const bool host = b.device == Device{};
+  for (const std::string& w : wanted)
+    if (!host && !of_device(w)) throw Error::usage(w + " is measured on the CPU", "Leave out --device.");
   if (wanted.empty())
-    std::copy_if(names.begin(), names.end(), std::back_inserter(wanted), [](const auto& n) { return !only_named(n); });
+    std::copy_if(names.begin(), names.end(), std::back_inserter(wanted),
+                 [&](const auto& n) { return host ? !only_named(n) : of_device(n); });
   for (const std::string& w : wanted) workloads().at(w)(b);
   return 0;
 }
@@ -253,7 +277,7 @@ const bool registered_bench =
                       64,
                       {{"--threads", "N", "threads that compute; default every core"},
                        {"--seconds", "S", "time for each measurement; default 3"},
-                       {"--device", "D", "cpu"},
+                       {"--device", "NAME", "where models and single ops compute: cpu, cuda, cuda:1; default cpu"},
                        {"--amp", "bf16", "models are trained in mixed precision"},
                        {"--compile", "", "models are trained from plans, as runs are; without it op by op"},
                        {"--explain", "",

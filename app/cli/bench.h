@@ -24,6 +24,7 @@ namespace tenon::app {
 /// What `tenon bench` was asked for, and where its figures go.
 struct Bench {
   double seconds = 3;
+  Device device;  ///< where models and single ops compute
   int64_t threads = 0;
   bool json = false;
   bool compile = false;                   ///< forward and backward run from a plan
@@ -40,20 +41,27 @@ struct Bench {
 
   void emit(const std::string& workload, const std::string& metric, double value, const char* unit) const;
 
+  /// Until the device has done what it was given.
+  void wait() const;
   /// Median calls per second over slices that share `seconds`: one slow slice on a shared machine does not count.
   template <class F>
   double rate(F&& step, int slices = 7) const {
     for (int i = 0; i < 3; ++i) step();
+    wait();
     int64_t n = 0, start = now_ns();
     while (now_ns() - start < 200'000'000) {
       step();
-      ++n;
+      // What was queued counts when it was done.
+      if (++n % 8 == 0) wait();
     }
+    wait();
+    n = std::max<int64_t>(1, n * 200'000'000 / std::max<int64_t>(1, now_ns() - start));
     auto calls = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(n) * (seconds / slices) / 0.2));
     std::vector<double> rates;
     for (int s = 0; s < slices; ++s) {
       int64_t t = now_ns();
       for (int64_t i = 0; i < calls; ++i) step();
+      wait();
       rates.push_back(static_cast<double>(calls) * 1e9 / static_cast<double>(now_ns() - t));
     }
     std::sort(rates.begin(), rates.end());
@@ -69,6 +77,8 @@ struct BenchFolder {
   std::string path;
 };
 
+/// Where bench_normal() and the workloads' models lie: the CPU, until it is set.
+Device& bench_device();
 /// Random numbers, the same in every run: of a normal distribution, and whole ones of [0, below).
 Tensor bench_normal(const Shape& size, uint64_t stream, DType dtype = DType::f32);
 Tensor bench_classes(const Shape& size, int64_t below);

@@ -85,6 +85,8 @@ std::shared_ptr<nn::Module> layer(A&&... args) {
   return std::make_shared<M>(std::forward<A>(args)...);
 }
 
+std::shared_ptr<nn::Module> linear(int64_t in, int64_t out) { return layer<nn::Linear>(in, out, true, bench_device()); }
+
 BenchNet net_of(std::shared_ptr<nn::Module> model, Tensor x, Tensor y, Tensor (*loss)(const Tensor&, const Tensor&),
                 const char* optimizer, double lr, const std::vector<Attr>& attrs = {}) {
   auto made = optim::make_optimizer(optimizer, model->parameters(), attrs);
@@ -93,18 +95,18 @@ BenchNet net_of(std::shared_ptr<nn::Module> model, Tensor x, Tensor y, Tensor (*
 
 BenchNet read_net(const std::string& source, Tensor x, Tensor y, Tensor (*loss)(const Tensor&, const Tensor&),
                   const char* optimizer, double lr, const std::vector<Attr>& attrs = {}) {
-  return net_of(layer<GraphModule>(python::read_model(source).model), std::move(x), std::move(y), loss, optimizer, lr,
-                attrs);
+  return net_of(layer<GraphModule>(python::read_model(source).model, bench_device()), std::move(x), std::move(y), loss,
+                optimizer, lr, attrs);
 }
 
 /// 784, the hidden layers with ReLU, 10; cross entropy, Adam 1e-3.
 BenchNet mlp_net(const NetSize& s) {
   std::vector<std::shared_ptr<nn::Module>> layers;
   for (int64_t i = 0; i < s.depth; ++i) {
-    layers.push_back(layer<nn::Linear>(i == 0 ? 784 : s.width, s.width));
+    layers.push_back(linear(i == 0 ? 784 : s.width, s.width));
     layers.push_back(nn::relu());
   }
-  layers.push_back(layer<nn::Linear>(s.width, 10));
+  layers.push_back(linear(s.width, 10));
   return net_of(layer<nn::Sequential>(layers), bench_normal({s.batch, 784}, 1), bench_classes({s.batch}, 10),
                 cross_entropy, "adam", 1e-3);
 }
@@ -118,15 +120,15 @@ BenchNet cnn_net(const NetSize& s) {
   int64_t channels = 1;
   for (const int64_t wide : {s.width, 2 * s.width}) {
     for (int64_t i = 0; i < s.depth; ++i) {
-      layers.push_back(layer<nn::Conv2d>(channels, wide, Dims{3, 3}, same));
+      layers.push_back(layer<nn::Conv2d>(channels, wide, Dims{3, 3}, same, true, bench_device()));
       layers.push_back(nn::relu());
       channels = wide;
     }
     layers.push_back(layer<nn::MaxPool2d>(Pool2dOptions{}));
   }
   const int64_t side = s.length / 2 / 2;
-  for (auto& l : {layer<nn::Flatten>(), layer<nn::Linear>(channels * side * side, 4 * s.width), nn::relu(),
-                  layer<nn::Linear>(4 * s.width, 10)})
+  for (auto& l :
+       {layer<nn::Flatten>(), linear(channels * side * side, 4 * s.width), nn::relu(), linear(4 * s.width, 10)})
     layers.push_back(l);
   return net_of(layer<nn::Sequential>(layers), bench_normal({s.batch, 1, s.length, s.length}, 1),
                 bench_classes({s.batch}, 10), cross_entropy, "adam", 1e-3);
@@ -149,8 +151,8 @@ const SizedNet kGpt{"gpt", {.batch = 8, .width = 256, .depth = 4, .length = 128}
 
 /// 2-16-16-1 tanh MLP, batch 16, MSE, SGD 0.1: nothing but per-operation cost.
 void bench_tiny(const Bench& b) {
-  const std::vector<std::shared_ptr<nn::Module>> layers = {
-      layer<nn::Linear>(2, 16), nn::tanh(), layer<nn::Linear>(16, 16), nn::tanh(), layer<nn::Linear>(16, 1)};
+  const std::vector<std::shared_ptr<nn::Module>> layers = {linear(2, 16), nn::tanh(), linear(16, 16), nn::tanh(),
+                                                           linear(16, 1)};
   bench_training(
       b, "tiny",
       net_of(layer<nn::Sequential>(layers), bench_normal({16, 2}, 1), bench_normal({16, 1}, 2), mse_loss, "sgd", 0.1));

@@ -1,6 +1,8 @@
 // tenon bench: single ops and what moves bytes, with the sizes and units of the PyTorch script that runs beside them.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "app/cli/bench.h"
 #include "engine/autograd/autograd.h"
 #include "engine/formats/named_tensors.h"
@@ -22,8 +24,8 @@ namespace tenon::app {
 namespace {
 
 /// A tensor of random numbers whose gradient is wanted.
-Tensor with_gradient(const Shape& size, uint64_t stream) {
-  Tensor t = bench_normal(size, stream);
+Tensor with_gradient(const Shape& size, uint64_t stream, DType dtype = DType::f32) {
+  Tensor t = bench_normal(size, stream, dtype);
   set_requires_grad(t);
   return t;
 }
@@ -54,7 +56,7 @@ void bench_reduce(const Bench& b) {
     b.emit("reduce", "argmax_rows", b.rate([&] { argmax(x, 1); }) * gb, "GB/s");
   }
   set_requires_grad(x);
-  Tensor w = ones({4096}), bias = zeros({4096});
+  Tensor w = to_device(ones({4096}), b.device), bias = to_device(zeros({4096}), b.device);
   set_requires_grad(w), set_requires_grad(bias);
   const Tensor g = bench_normal({4096, 4096}, 2);
   auto both = [&](auto&& f) {
@@ -67,11 +69,11 @@ void bench_reduce(const Bench& b) {
   b.emit("reduce", "layer_norm_forward_backward", both([&] { return layer_norm(x, {4096}, w, bias); }), "calls/s");
 }
 
-/// Square products.
+/// Square products; on a GPU larger ones.
 void bench_matmul(const Bench& b) {
   NoGrad off;
   for (const auto& [dtype, label] : {std::pair{DType::f32, "f32"}, std::pair{DType::bf16, "bf16"}})
-    for (int64_t n : {64, 256, 1024, 2048}) {
+    for (int64_t n : b.device == Device{} ? std::array{64, 256, 1024, 2048} : std::array{256, 1024, 4096, 8192}) {
       const Tensor x = bench_normal({n, n}, 1, dtype), y = bench_normal({n, n}, 2, dtype);
       const double flop = 2 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
       b.emit("matmul", fmt::format("{}_{}", label, n), b.rate([&] { matmul(x, y); }, 5) * flop / 1e9, "GFLOP/s");
@@ -96,10 +98,11 @@ void bench_conv(const Bench& b) {
   b.emit("conv", "forward_backward", b.rate(step) * 3 * flop / 1e9, "GFLOP/s");
 }
 
-/// Causal attention, batch 4, 8 heads, 1024 positions of 64; GFLOP/s of the full square.
+/// Causal attention, batch 4, 8 heads, 1024 positions of 64, on a GPU of bf16; GFLOP/s of the full square.
 void bench_attention(const Bench& b) {
   const Shape size{4, 8, 1024, 64};
-  Tensor q = with_gradient(size, 1), k = with_gradient(size, 2), v = with_gradient(size, 3);
+  const DType dtype = b.device == Device{} ? DType::f32 : DType::bf16;
+  Tensor q = with_gradient(size, 1, dtype), k = with_gradient(size, 2, dtype), v = with_gradient(size, 3, dtype);
   constexpr double flop = 4.0 * 4 * 8 * 1024 * 1024 * 64;
   AttentionOptions causal;
   causal.causal = true;
@@ -108,7 +111,7 @@ void bench_attention(const Bench& b) {
     NoGrad off;
     b.emit("attention", "forward", b.rate(attend) * flop / 1e9, "GFLOP/s");
   }
-  const Tensor g = bench_normal(size, 4);
+  const Tensor g = bench_normal(size, 4, dtype);
   auto step = [&] {
     zero_grad(q), zero_grad(k), zero_grad(v);
     backward(attend(), g);

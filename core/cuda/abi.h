@@ -77,6 +77,12 @@ struct DeviceFacts {
   uint64_t total_bytes, free_bytes;
 };
 
+/// What a device does at a moment, with all programs that use it. NaN where the driver does not say.
+struct LoadFacts {
+  double utilization;  ///< percent of the time in which a kernel ran, over the last sample of the driver's
+  double memory_bytes, watts, celsius;
+};
+
 /// What can be said without touching a device.
 struct DriverFacts {
   int32_t devices;
@@ -101,6 +107,8 @@ struct Module {
   const char* build;    ///< "sm_80 sm_90" or "an emulated GPU"
   void (*driver)(DriverFacts* facts);
   Outcome (*device)(int32_t device, DeviceFacts* facts, Why* why);
+  /// Takes microseconds. Unsupported where there is no NVML.
+  Outcome (*load)(int32_t device, LoadFacts* facts);
   const KernelEntry* (*kernels)(int32_t* count);
   /// Of library number `index`, which is opened; unsupported past the last.
   Outcome (*library)(int32_t index, LibraryFacts* facts);

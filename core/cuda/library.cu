@@ -40,6 +40,7 @@ std::vector<std::string> library_folders() {
     }
     return all;
   }
+#ifdef __CUDACC__  // an emulated GPU has nothing for the real ones
   all.push_back("");
   for (const char* root : {"CUDA_HOME", "CUDA_PATH"})
     if (const std::string at = setting(root); !at.empty()) all.push_back(at + "/lib64");
@@ -52,6 +53,7 @@ std::vector<std::string> library_folders() {
       all.insert(all.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
   }
+#endif
   return all;
 }
 

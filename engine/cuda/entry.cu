@@ -5,6 +5,7 @@
 
 #include "core/cuda/device.h"
 #include "core/cuda/library.h"
+#include "core/cuda/nvml.h"
 #include "core/version.h"
 #include "engine/cuda/kernel.h"
 
@@ -90,8 +91,8 @@ void Args::check() const {
 
 extern "C" __attribute__((visibility("default"))) const tenon::cuda::Module* tenon_cuda_module() {
   using namespace tenon::cuda;
-  static const Module module = {kAbi,        TENON_VERSION, kBuild,      driver_facts, device_facts,
-                                kernels,     library_facts, device_take, device_give,  device_stream,
-                                device_copy, device_fill,   device_sync};
+  static const Module module = {kAbi,          TENON_VERSION, kBuild,        driver_facts, device_facts,
+                                device_load,   kernels,       library_facts, device_take,  device_give,
+                                device_stream, device_copy,   device_fill,   device_sync};
   return &module;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -357,6 +358,19 @@ PoolStats tensor_memory(Device device) {
     return pool_stats();
   const DevicePool::Stats s = cuda_memory(device);
   return {s.live_bytes, s.peak_bytes, s.held_bytes - s.live_bytes};
+}
+
+std::vector<std::pair<std::string, double>> device_load(Device device) {
+  std::vector<std::pair<std::string, double>> load;
+  if (device.type == DeviceType::cpu || !runtime().module) return load;
+  cuda::LoadFacts now;
+  if (runtime().module->load(device.index, &now) != cuda::done) return load;
+  for (const auto& [name, value] : {std::pair{"gpu_utilization", now.utilization},
+                                    {"gpu_memory_bytes", now.memory_bytes},
+                                    {"gpu_watts", now.watts},
+                                    {"gpu_celsius", now.celsius}})
+    if (std::isfinite(value)) load.emplace_back(name, value);
+  return load;
 }
 
 std::vector<HostRuns> cuda_host_runs() {

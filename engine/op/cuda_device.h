@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/device_pool.h"
@@ -26,6 +27,11 @@ std::vector<std::string> device_names();
 DevicePool::Stats cuda_memory(Device device);
 /// What tensors hold on a device: the CPU's pool, or a GPU's.
 PoolStats tensor_memory(Device device);
+
+/// What a GPU does at this moment, with all programs that use it: utilisation in percent, memory in bytes, power in
+/// watts, temperature in degrees Celsius, as metrics by their names. Empty for the CPU, and without NVML; what the
+/// driver does not say of a device is left out. Takes microseconds and waits for nothing.
+std::vector<std::pair<std::string, double>> device_load(Device device);
 
 /// What tensors may take where a run computes, by the name in its recipe: the memory of a GPU, or memory_limit(), also
 /// where the device is not there.

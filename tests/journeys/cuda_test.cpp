@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "tests/journeys/tenon_process.h"
 
@@ -10,9 +12,11 @@ namespace {
 
 const std::string kEmulated = TENON_BINARY_DIR "/lib/tests/cuda_emulated.so";
 
+const std::string kLibraries = TENON_BINARY_DIR "/lib/tests/cuda";
+
 /// `tenon` on a machine with so many emulated GPUs; -1: without a driver.
-Outcome with_gpus(int devices, std::vector<std::string> words) {
-  std::vector<std::string> all = {"env", "TENON_CUDA_FILE=" + kEmulated,
+Outcome with_gpus(int devices, std::vector<std::string> words, const std::string& libraries = "") {
+  std::vector<std::string> all = {"env", "TENON_CUDA_FILE=" + kEmulated, "TENON_CUDA_LIBRARIES=" + libraries,
                                   "TENON_SIMT_DEVICES=" + std::to_string(devices), TENON_BINARY_DIR "/bin/tenon"};
   all.insert(all.end(), words.begin(), words.end());
   return run(all);
@@ -47,6 +51,55 @@ TEST_F(Cuda, DoctorSaysWhatIsThereAndWhatIsMissing) {
   const Outcome foreign = run({"env", "TENON_CUDA_FILE=/bin/true", TENON_BINARY_DIR "/bin/tenon", "doctor"});
   EXPECT_EQ(foreign.status, 0) << foreign.err;
   EXPECT_NE(foreign.out.find("/bin/true"), std::string::npos) << foreign.out;
+}
+
+TEST_F(Cuda, DoctorSaysWhichLibrariesAreThere) {
+  const std::string none = with_gpus(1, {"doctor"}).out, all = with_gpus(1, {"doctor"}, kLibraries).out;
+  EXPECT_NE(none.find("libcublasLt.so.13 was not found; kernels of Tenon's own compute"), std::string::npos) << none;
+  EXPECT_NE(none.find("pip install nvidia-cublas"), std::string::npos) << none;
+  EXPECT_NE(all.find("13.1.0, " + kLibraries + "/libcublasLt.so.13"), std::string::npos) << all;
+  EXPECT_EQ(all.find("was not found"), std::string::npos) << all;
+}
+
+TEST_F(Cuda, ARunOnAGpuHasItsLoad) {
+  const auto trained = [&](const std::string& run, const std::string& device, const std::string& libraries) {
+    const Outcome o =
+        with_gpus(2, {"train", project, "--run", run, "--max-steps", "120", "--device", device}, libraries);
+    EXPECT_EQ(o.status, 0) << o.err;
+  };
+  const auto last = [&](const std::string& run, const std::string& metric) {
+    return tenon({"metrics", project, run, metric}).out;
+  };
+  trained("first", "cuda:0", kLibraries);
+  EXPECT_NE(last("first", "gpu_utilization").find("87"), std::string::npos) << last("first", "gpu_utilization");
+  EXPECT_NE(last("first", "gpu_watts").find("312.5"), std::string::npos) << last("first", "gpu_watts");
+  EXPECT_NE(last("first", "gpu_celsius").find("54"), std::string::npos);
+  EXPECT_NE(last("first", "gpu_memory_bytes").find("5.36871e+09"), std::string::npos)
+      << last("first", "gpu_memory_bytes");
+  trained("second", "cuda:1", kLibraries);
+  EXPECT_NE(last("second", "gpu_celsius").find("31"), std::string::npos) << last("second", "gpu_celsius");
+  EXPECT_NE(tenon({"metrics", project, "second", "gpu_watts"}).status, 0) << "that GPU has no such sensor";
+  trained("none", "cuda:0", "");
+  EXPECT_NE(tenon({"metrics", project, "none", "gpu_celsius"}).status, 0);
+}
+
+TEST_F(Cuda, WorkloadsAreMeasuredOnAGpu) {
+  const Outcome o = with_gpus(1, {"bench", "tiny", "op_cost", "--device", "cuda", "--seconds", "0.05", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  std::map<std::string, double> figures;
+  for (const nlohmann::json& line : o.json()) {
+    EXPECT_EQ(line.at("device"), "cuda:0");
+    figures[line.at("workload").get<std::string>() + " " + line.at("metric").get<std::string>()] = line.at("value");
+  }
+  EXPECT_EQ(figures.size(), 9u) << o.out;
+  for (const char* name : {"tiny train_steps", "tiny infer_batches", "tiny infer_one_p50", "tiny peak_device_memory",
+                           "op_cost add_no_grad", "op_cost mul_forward_backward"})
+    EXPECT_GT(figures[name], 0) << name;
+  EXPECT_LT(figures["tiny peak_device_memory"], 1 << 20) << "of the model and its batch, not of the process";
+  EXPECT_EQ(with_gpus(1, {"bench", "checkpoint", "--device", "cuda"}).status, 2);
+  EXPECT_EQ(with_gpus(1, {"bench", "tiny", "--compile", "--device", "cuda"}).status, 2);
+  EXPECT_NE(with_gpus(-1, {"bench", "tiny", "--device", "cuda"}).err.find("no NVIDIA driver was found"),
+            std::string::npos);
 }
 
 TEST_F(Cuda, ADeviceThatIsNotThereIsAnErrorThatSaysWhy) {

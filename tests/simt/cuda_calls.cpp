@@ -1,5 +1,6 @@
 #include "tests/simt/cuda_calls.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -62,6 +63,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int device) {
   facts->major = 9;
   facts->multiProcessorCount = 1;
   facts->totalGlobalMem = memory();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int room, int device) {
+  if (device < 0 || device >= devices()) return ended(cudaErrorInvalidDevice);
+  std::snprintf(text, static_cast<size_t>(room), "0000:%02X:00.0", device + 1);
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {

@@ -30,6 +30,7 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* text, int room, int device);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);

@@ -101,6 +101,9 @@ std::string format_metric(const std::string& metric, double v) {
   if (m.find("samples_per_second") != std::string::npos || ends_with(m, "throughput")) return format_rate(v, "samples");
   if (ends_with(m, "seconds")) return format_seconds(v);
   if (ends_with(m, "_ms")) return format_ns(v * 1e6);
+  if (ends_with(m, "_watts")) return fmt::format("{:.0f} W", v);
+  if (ends_with(m, "_celsius")) return fmt::format("{:.0f} °C", v);
+  if (ends_with(m, "_utilization")) return fmt::format("{:.0f} %", v);
   if (m.find("accuracy") != std::string::npos && v >= 0 && v <= 1) return fmt::format("{:.2f} %", v * 100);
   // A learning rate of 0.00125 is not 0.0013.
   if (const double a = std::fabs(v); a >= 1e-3 && a < 0.1)

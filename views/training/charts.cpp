@@ -11,9 +11,20 @@ namespace tenon::views {
 
 namespace {
 int importance_of(const std::string& quantity) {
-  static const std::vector<std::string> order{
-      "loss",          "accuracy",           "lr",           "learning_rate", "grad_norm",
-      "gradient_norm", "samples_per_second", "memory_bytes", "live_bytes",    "peak_bytes"};
+  static const std::vector<std::string> order{"loss",
+                                              "accuracy",
+                                              "lr",
+                                              "learning_rate",
+                                              "grad_norm",
+                                              "gradient_norm",
+                                              "samples_per_second",
+                                              "memory_bytes",
+                                              "live_bytes",
+                                              "peak_bytes",
+                                              "gpu_utilization",
+                                              "gpu_memory_bytes",
+                                              "gpu_watts",
+                                              "gpu_celsius"};
   return static_cast<int>(std::find(order.begin(), order.end(), quantity) - order.begin());
 }
 }  // namespace
@@ -31,6 +42,10 @@ std::string quantity_title(const std::string& q) {
   if (q == "samples_per_second" || q == "tokens_per_second") return tr("Throughput");
   if (q == "live_bytes" || q == "memory_bytes") return tr("Live memory");
   if (q == "peak_bytes") return tr("Peak memory");
+  if (q == "gpu_utilization") return tr("GPU utilization");
+  if (q == "gpu_memory_bytes") return tr("GPU memory, all programs");
+  if (q == "gpu_watts") return tr("GPU power");
+  if (q == "gpu_celsius") return tr("GPU temperature");
   std::string t = metric_words(q);
   if (!t.empty()) t[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(t[0])));
   return t;

@@ -22,6 +22,9 @@ std::string unit_of(const std::string& q) {
   if (q == "samples_per_second") return "samples/s";
   if (q == "tokens_per_second") return "tokens/s";
   if (q == "nats_per_byte") return "nats/byte";
+  if (q == "gpu_utilization") return "%";
+  if (q == "gpu_watts") return "W";
+  if (q == "gpu_celsius") return "°C";
   return {};
 }
 /// A metric within its chart: the split's name ("eval/loss" -> "eval"), or the metric itself where it has none or
@@ -62,6 +65,7 @@ void TrainingModel::draw_y(Scene& scene, const Chart& c, const Range& r, Box are
                        : q == "accuracy" ? fmt::format("{:.{}f} %", shown * 100, t.step < 0.01 ? 1 : 0)
                                          : format_metric(q, shown);
     if (q == "samples_per_second") text = format_count(shown);
+    if (shown != 0 && !r.log && !unit_of(q).empty() && q.starts_with("gpu_")) text = format_value(shown);
     // 0.0005 among 0.001 and 0.0015: the numbers of an axis are written alike.
     if (!r.log && shown != 0 && std::fabs(shown) < 1e-3 && std::max(std::fabs(r.lo), std::fabs(r.hi)) >= 1e-3)
       text = fmt::format("{:.6f}", shown);
