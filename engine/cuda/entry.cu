@@ -90,8 +90,8 @@ void Args::check() const {
 
 extern "C" __attribute__((visibility("default"))) const tenon::cuda::Module* tenon_cuda_module() {
   using namespace tenon::cuda;
-  static const Module module = {kAbi,        TENON_VERSION, kBuild,      driver_facts, device_facts,
-                                kernels,     library_facts, device_take, device_give,  device_stream,
-                                device_copy, device_fill,   device_sync};
+  static const Module module = {kAbi,        TENON_VERSION, kBuild,      driver_facts,  device_facts,
+                                kernels,     library_facts, device_take, device_give,   device_stream,
+                                device_copy, device_fill,   device_sync, device_follow, device_waits};
   return &module;
 }
