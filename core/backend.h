@@ -23,8 +23,8 @@ struct Backend {
   /// Memory for a storage, at least one byte. Throws Error naming the device where it has no room.
   void* (*take)(Device device, size_t bytes);
   void (*give)(Device device, void* data, size_t bytes);
-  /// Between the host and the device, or within the device; one of the two is of this type. Queued; where an end is on
-  /// the host it has finished when it returns.
+  /// Between the host and the device, or between devices of this type. Queued; to the host it has finished when it
+  /// returns, and what it reads of the host it has read.
   void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t bytes, Stream stream);
   /// `count` copies of the `item` bytes at `value`, which is on the host, one after the other. Queued.
   void (*fill)(void* to, const void* value, size_t item, int64_t count, Stream stream);

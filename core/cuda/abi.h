@@ -118,12 +118,18 @@ struct Module {
   void (*give)(int32_t device, void* data);
   /// The stream of a number; 0 is the one that ops run on where nobody says otherwise.
   Outcome (*stream)(int32_t device, int32_t index, void** stream, Why* why);
-  /// Between host (device -1) and device or within a device; where one end is on the host it has finished on return.
+  /// Between host (device -1) and device or between devices. To the host it has finished on return; from the host it is
+  /// queued, and the memory there is the caller's again (Note [Staging]).
   Outcome (*copy)(void* to, int32_t to_device, const void* from, int32_t from_device, size_t bytes, void* stream,
                   Why* why);
   /// `count` copies of an item of 1, 2, 4 or 8 bytes.
   Outcome (*fill)(int32_t device, void* to, const void* item, size_t item_bytes, int64_t count, void* stream, Why* why);
   Outcome (*sync)(int32_t device, void* stream, Why* why);
+  /// What is given to `stream` from now on begins when what `other` was given is done. Nobody waits here.
+  Outcome (*follow)(int32_t device, void* stream, int32_t other_device, void* other, Why* why);
+  /// How often the host has waited for the device: sync(), copies to the host, and copies for which no staging memory
+  /// was free. Memory that give() gives back is apart.
+  uint64_t (*waits)(int32_t device);
 };
 
 /// The one symbol of the module: `const Module* tenon_cuda_module()`.

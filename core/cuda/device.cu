@@ -1,5 +1,7 @@
 #include "core/cuda/device.h"
 
+#include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "core/cuda/runtime.h"
+#include "core/cuda/staging.h"
 
 namespace tenon::cuda {
 namespace {
@@ -49,7 +52,20 @@ Outcome fill_as(void* to, const void* item, int64_t count, void* stream, Why* wh
   return ended(cudaGetLastError(), "filling memory", why);
 }
 
+std::atomic<uint64_t>& waits_of(int32_t device) {
+  static std::array<std::atomic<uint64_t>, 64> waits{};  // devices past it share
+  return waits[static_cast<size_t>(device) % waits.size()];
+}
+
+cudaError_t wait_for(int32_t device, cudaStream_t stream) {
+  count_wait(device);
+  return cudaStreamSynchronize(stream);
+}
+
 }  // namespace
+
+void count_wait(int32_t device) { waits_of(device).fetch_add(1, std::memory_order_relaxed); }
+uint64_t device_waits(int32_t device) { return waits_of(device).load(std::memory_order_relaxed); }
 
 void driver_facts(DriverFacts* facts) {
   *facts = {};
@@ -117,13 +133,19 @@ Outcome device_stream(int32_t device, int32_t index, void** stream, Why* why) {
 
 Outcome device_copy(void* to, int32_t to_device, const void* from, int32_t from_device, size_t bytes, void* stream,
                     Why* why) {
-  const OnDevice on(to_device >= 0 ? to_device : from_device);
+  const int32_t device = to_device >= 0 ? to_device : from_device;
+  const OnDevice on(device);
   auto* s = static_cast<cudaStream_t>(stream);
   const char* doing = to_device < 0     ? "copying to the host"
                       : from_device < 0 ? "copying to the device"
                                         : "copying on the device";
-  cudaError_t error = on.error() ? on.error() : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
-  if (!error && (to_device < 0 || from_device < 0)) error = cudaStreamSynchronize(s);
+  if (on.error()) return ended(on.error(), doing, why);
+  if (from_device < 0 && to_device >= 0) {
+    const cudaError_t staged = staging_of(device).copy(to, from, bytes, s);
+    if (staged != cudaErrorMemoryAllocation) return ended(staged, doing, why);
+  }
+  cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
+  if (!error && (to_device < 0 || from_device < 0)) error = wait_for(device, s);
   return ended(error, doing, why);
 }
 
@@ -148,8 +170,26 @@ Outcome device_fill(int32_t device, void* to, const void* item, size_t item_byte
 
 Outcome device_sync(int32_t device, void* stream, Why* why) {
   const OnDevice on(device);
-  return ended(on.error() ? on.error() : cudaStreamSynchronize(static_cast<cudaStream_t>(stream)),
-               "waiting for the device", why);
+  return ended(on.error() ? on.error() : wait_for(device, static_cast<cudaStream_t>(stream)), "waiting for the device",
+               why);
+}
+
+Outcome device_follow(int32_t device, void* stream, int32_t other_device, void* other, Why* why) {
+  static std::mutex mutex;
+  static std::map<void*, cudaEvent_t> marks;  // of the stream that is followed: a stream keeps what it is to wait for
+  std::lock_guard lock(mutex);
+  cudaEvent_t& mark = marks[other];
+  cudaError_t error = cudaSuccess;
+  {
+    const OnDevice on(other_device);
+    error = on.error();
+    if (!error && !mark) error = cudaEventCreateWithFlags(&mark, cudaEventDisableTiming);
+    if (!error) error = cudaEventRecord(mark, static_cast<cudaStream_t>(other));
+  }
+  const OnDevice on(device);
+  if (!error) error = on.error();
+  if (!error) error = cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), mark, 0);
+  return ended(error, "letting one stream follow another", why);
 }
 
 }  // namespace tenon::cuda

@@ -14,5 +14,10 @@ Outcome device_copy(void* to, int32_t to_device, const void* from, int32_t from_
 Outcome device_fill(int32_t device, void* to, const void* item, size_t item_bytes, int64_t count, void* stream,
                     Why* why);
 Outcome device_sync(int32_t device, void* stream, Why* why);
+Outcome device_follow(int32_t device, void* stream, int32_t other_device, void* other, Why* why);
+uint64_t device_waits(int32_t device);
+
+/// Says that the host is about to wait for a device.
+void count_wait(int32_t device);
 
 }  // namespace tenon::cuda

@@ -31,12 +31,12 @@ T* reachable(T* p) {
 
 /// Queues a kernel. Nothing is launched for a grid without blocks.
 template <class... P, class... A>
-void queue(void (*kernel)(P...), dim3 grid, dim3 block, [[maybe_unused]] void* stream, A... args) {
+void queue(void (*kernel)(P...), dim3 grid, dim3 block, void* stream, A... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
 #ifdef __CUDACC__
   kernel<<<grid, block, 0, static_cast<cudaStream_t>(stream)>>>(static_cast<P>(args)...);
 #else
-  simt::launch(grid, block, [=] { kernel(static_cast<P>(args)...); });
+  simt::queue_kernel(static_cast<cudaStream_t>(stream), grid, block, [=] { kernel(static_cast<P>(args)...); });
 #endif
 }
 

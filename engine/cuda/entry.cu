@@ -91,8 +91,23 @@ void Args::check() const {
 
 extern "C" __attribute__((visibility("default"))) const tenon::cuda::Module* tenon_cuda_module() {
   using namespace tenon::cuda;
-  static const Module module = {kAbi,          TENON_VERSION, kBuild,        driver_facts, device_facts,
-                                device_load,   kernels,       library_facts, device_take,  device_give,
-                                device_stream, device_copy,   device_fill,   device_sync};
+  static const Module module = {
+      .abi = kAbi,
+      .version = TENON_VERSION,
+      .build = kBuild,
+      .driver = driver_facts,
+      .device = device_facts,
+      .load = device_load,
+      .kernels = kernels,
+      .library = library_facts,
+      .take = device_take,
+      .give = device_give,
+      .stream = device_stream,
+      .copy = device_copy,
+      .fill = device_fill,
+      .sync = device_sync,
+      .follow = device_follow,
+      .waits = device_waits,
+  };
   return &module;
 }

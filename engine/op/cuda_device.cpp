@@ -95,15 +95,21 @@ Backend cuda_backend() {
   b.copy = [](void* to, Device to_device, const void* from, Device from_device, size_t bytes, Stream s) {
     const auto number = [](Device d) { return d.type == DeviceType::cpu ? -1 : int32_t{d.index}; };
     cuda::Why why;
-    // Streams of two GPUs know nothing of each other: what is copied is complete before, and may go after.
+    void* stream = cuda_stream(s);
     const bool two = to_device.type == from_device.type && to_device.index != from_device.index;
-    const auto wait = [&](Device d) {
-      check(runtime().module->sync(d.index, cuda_stream({d, s.index}), &why), why, d);
+    if (!two) {
+      check(runtime().module->copy(to, number(to_device), from, number(from_device), bytes, stream, &why), why,
+            s.device);
+      return;
+    }
+    // Streams of two GPUs know nothing of each other: what is copied is complete before, and may change after.
+    void* source = cuda_stream({from_device, s.index});
+    const auto follow = [&](Device d, void* behind, Device other, void* before) {
+      check(runtime().module->follow(d.index, behind, other.index, before, &why), why, d);
     };
-    if (two) wait(from_device);
-    check(runtime().module->copy(to, number(to_device), from, number(from_device), bytes, cuda_stream(s), &why), why,
-          s.device);
-    if (two) wait(to_device);
+    follow(to_device, stream, from_device, source);
+    check(runtime().module->copy(to, to_device.index, from, from_device.index, bytes, stream, &why), why, to_device);
+    follow(from_device, source, to_device, stream);
   };
   b.fill = [](void* to, const void* value, size_t item, int64_t count, Stream s) {
     cuda::Why why;
@@ -352,6 +358,8 @@ bool has_cuda_kernel(const std::string& op) {
 }
 
 DevicePool::Stats cuda_memory(Device device) { return pool_of(device).stats(); }
+
+int64_t cuda_waits(Device device) { return static_cast<int64_t>(runtime().module->waits(device.index)); }
 
 PoolStats tensor_memory(Device device) {
   if (device.type == DeviceType::cpu || !runtime().module || std::string_view(backend_of(device).name) != "cuda")

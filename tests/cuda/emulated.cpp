@@ -12,6 +12,7 @@ Device device() {
   static const Device d = [] {
     setenv("TENON_CUDA_FILE", TENON_CUDA_EMULATED, 0);
     setenv("TENON_CUDA_NO_POOL", "1", 0);           // the sanitizers see where blocks end
+    setenv("TENON_SIMT_DEVICES", "2", 0);
     return parse_device("cuda");
   }();
   return d;

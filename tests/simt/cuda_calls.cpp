@@ -4,10 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <vector>
 
-struct simt_stream {
-  int device;
+#include "tests/simt/streams.h"
+
+struct simt_event {
+  std::shared_ptr<simt::Passing> mark;
 };
 
 namespace {
@@ -18,7 +22,8 @@ struct DeviceBlock {
 };
 struct Machine {
   std::mutex mutex;
-  std::map<void*, DeviceBlock> blocks;  // by the address that was given out
+  std::map<uintptr_t, DeviceBlock> blocks;  // by the address that was given out
+  std::map<uintptr_t, size_t> pinned;       // of the host
 };
 Machine& machine() {
   static auto* m = new Machine;
@@ -40,7 +45,32 @@ size_t used_locked(const Machine& m, int device) {
     if (block.device == device) used += block.bytes;
   return used;
 }
-cudaError_t ended(cudaError_t error) { return t_error = error ? error : t_error, error; }
+cudaError_t ended(cudaError_t error) {
+  if (error && error != cudaErrorLaunchFailure) t_error = error;  // a device's fault is the streams' to keep
+  return error;
+}
+
+enum class Place { wrong, device, pinned, pageable };
+uintptr_t number_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+/// Where the bytes lie; wrong: not all in one block of a device.
+Place place_of(const void* data, size_t bytes) {
+  Machine& m = machine();
+  std::lock_guard lock(m.mutex);
+  const uintptr_t at = number_of(data);
+  if (at >= simt::kAway) {
+    auto after = m.blocks.upper_bound(at);
+    if (after == m.blocks.begin()) return Place::wrong;
+    const auto& [begin, block] = *--after;
+    return at + bytes <= begin + block.bytes ? Place::device : Place::wrong;
+  }
+  auto after = m.pinned.upper_bound(at);
+  if (after == m.pinned.begin()) return Place::pageable;
+  const auto& [begin, size] = *--after;
+  return at + bytes <= begin + size ? Place::pinned : Place::pageable;
+}
+
+simt_stream* named(cudaStream_t stream) { return stream ? stream : simt::unnamed_stream(t_device); }
 
 }  // namespace
 
@@ -88,39 +118,101 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** data, size_t bytes) {
+  *data = nullptr;
+  if (const cudaError_t fault = simt::fault_of(t_device)) return ended(fault);
   Machine& m = machine();
   std::lock_guard lock(m.mutex);
-  *data = nullptr;
   if (used_locked(m, t_device) + bytes > memory()) return ended(cudaErrorMemoryAllocation);
   void* block = std::malloc(bytes ? bytes : 1);
   if (!block) return ended(cudaErrorMemoryAllocation);
   std::memset(block, 0xff, bytes);  // NaN: what is read before it is written shows
-  *data = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(block) + simt::kAway);
-  m.blocks[*data] = {t_device, bytes};
+  const uintptr_t address = number_of(block) + simt::kAway;
+  m.blocks[address] = {t_device, bytes};
+  *data = reinterpret_cast<void*>(address);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* data) {
   if (!data) return cudaSuccess;
+  const cudaError_t fault = simt::finish_device(t_device);
   Machine& m = machine();
   std::lock_guard lock(m.mutex);
-  if (m.blocks.erase(data) == 0) return ended(cudaErrorInvalidValue);
+  if (m.blocks.erase(number_of(data)) == 0) return ended(cudaErrorInvalidValue);
   std::free(simt::reachable(data));
+  return ended(fault);
+}
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  *data = nullptr;
+  Machine& m = machine();
+  std::lock_guard lock(m.mutex);
+  size_t used = bytes;
+  for (const auto& [at, size] : m.pinned) used += size;
+  if (used > static_cast<size_t>(setting("TENON_SIMT_PINNED", int64_t{1} << 30)))
+    return ended(cudaErrorMemoryAllocation);
+  *data = std::malloc(bytes ? bytes : 1);
+  m.pinned[number_of(*data)] = bytes;
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
-  std::memmove(simt::reachable(to), simt::reachable(from), bytes);
-  return cudaSuccess;
+cudaError_t cudaFreeHost(void* data) {
+  if (!data) return cudaSuccess;
+  const cudaError_t fault = simt::finish_device(t_device);
+  Machine& m = machine();
+  std::lock_guard lock(m.mutex);
+  if (m.pinned.erase(number_of(data)) == 0) return ended(cudaErrorInvalidValue);
+  std::free(data);
+  return ended(fault);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  const Place source = place_of(from, bytes), target = place_of(to, bytes);
+  if (source == Place::wrong || target == Place::wrong) return ended(cudaErrorInvalidValue);
+  simt_stream* s = named(stream);
+  if (source == Place::pageable && target != Place::pageable) {
+    const auto* begin = static_cast<const char*>(from);
+    auto kept = std::make_shared<std::vector<char>>(begin, begin + bytes);
+    return ended(simt::give(s, [=] { std::memcpy(simt::reachable(to), kept->data(), bytes); }));
+  }
+  const cudaError_t error = simt::give(s, [=] { std::memmove(simt::reachable(to), simt::reachable(from), bytes); });
+  return ended(error || target != Place::pageable ? error : simt::finish(s));
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = new simt_stream{t_device};
+  *stream = simt::make_stream(t_device);
   return cudaSuccess;
 }
-void simt::on_stream(cudaStream_t, std::function<void()> work) { work(); }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return ended(simt::finish(named(stream))); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return ended(simt::hold_for(named(stream), event->mark));
+}
+cudaError_t cudaDeviceSynchronize() { return ended(simt::finish_device(t_device)); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  *event = new simt_event{simt::make_passing(!(flags & cudaEventDisableTiming))};
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return ended(simt::record(named(stream), event->mark));
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return ended(simt::ask(event->mark)); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { return ended(simt::finish(event->mark)); }
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+  return ended(simt::between(begin->mark, end->mark, ms));
+}
+
+void simt::on_stream(cudaStream_t stream, std::function<void()> work) { ended(give(named(stream), std::move(work))); }
+void simt::queue_kernel(cudaStream_t stream, Dim3 grid, Dim3 block, std::function<void()> body) {
+  if (!fits(grid, block)) {
+    ended(cudaErrorInvalidConfiguration);
+    return;
+  }
+  on_stream(stream, [grid, block, body = std::move(body)] { launch(grid, block, body); });
+}
+
 cudaError_t cudaGetLastError() {
   const cudaError_t error = t_error;
   t_error = cudaSuccess;
-  return error;
+  return error ? error : simt::fault_of(t_device);
 }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
@@ -136,6 +228,14 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorInvalidResourceHandle:
+      return "invalid resource handle";
+    case cudaErrorNotReady:
+      return "device not ready";
+    case cudaErrorLaunchFailure:
+      return simt::fault_text();
   }
   return "unrecognized error code";
 }

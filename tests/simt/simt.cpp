@@ -77,8 +77,7 @@ thread_local Block* t_block = nullptr;
 
 struct Settings {
   std::mutex mutex;
-  Order order = Order::forward;
-  uint32_t seed = 1;
+  Turns turns;
 };
 Settings& settings() {
   static Settings s;
@@ -162,20 +161,13 @@ std::string who(const Block& b, const Fiber& f) {
 }
 
 void arrange(Block& b) {
-  Order order;
-  uint32_t seed;
-  {
-    Settings& s = settings();
-    std::lock_guard lock(s.mutex);
-    order = s.order;
-    seed = s.seed;
-  }
+  const auto [order, seed] = turns();
   const auto threads = static_cast<int>(b.running.size());
   std::vector<int> warps, lanes;
   for (int w = 0; w * kWarp < threads; ++w) warps.push_back(w);
   for (int l = 0; l < kWarp; ++l) lanes.push_back(l);
   std::mt19937 random(seed + b.position.block_index.x * 7919u);
-  const auto turn = [&](std::vector<int>& v) {
+  const auto turn = [&, order = order](std::vector<int>& v) {
     if (order == Order::backward) std::sort(v.rbegin(), v.rend());
     if (order == Order::shuffled) std::shuffle(v.begin(), v.end(), random);
   };
@@ -304,19 +296,22 @@ void run_block(Block& b, int threads) {
 void set_order(Order order, uint32_t seed) {
   Settings& s = settings();
   std::lock_guard lock(s.mutex);
-  s.order = order;
-  s.seed = seed;
+  s.turns = {order, seed};
+}
+Turns turns() {
+  std::lock_guard lock(settings().mutex);
+  return settings().turns;
+}
+
+bool fits(Dim3 grid, Dim3 block) {
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  return threads >= 1 && threads <= 1024 && block.z <= 64 && grid.x <= 0x7fffffffu && grid.y <= 65535 &&
+         grid.z <= 65535;
 }
 
 void launch(Dim3 grid, Dim3 block, std::function<void()> body) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
-  if (threads < 1 || threads > 1024) throw Fault("a block of " + std::to_string(threads) + " threads");
-  if (grid.y > 65535 || grid.z > 65535) throw Fault("a grid of more than 65,535 blocks along y or z");
-  Order order;
-  {
-    std::lock_guard lock(settings().mutex);
-    order = settings().order;
-  }
+  const Order order = turns().order;
   static thread_local Block b;
   t_block = &b;
   b.position.grid = grid;

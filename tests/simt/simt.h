@@ -19,16 +19,23 @@ struct Dim3 {
   Dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
 };
 
-/// A kernel did what a GPU forbids: a barrier or exchange that not every thread reaches, a block of too many threads.
+/// A kernel did what a GPU forbids: a barrier or exchange that not every thread reaches.
 struct Fault : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
 enum class Order { forward, backward, shuffled };
-/// Of warps, and of lanes within them, for all kernels from now on. Blocks go backwards too in `backward`. Tests reach
-/// it as tenon_simt_order(int, uint32_t) of the module.
+/// Of warps, and of lanes within them, for all kernels that run from now on, and of streams (tests/simt/streams.h).
+/// Blocks go backwards too in `backward`. Tests reach it as tenon_simt_order(int, uint32_t) of the module.
 void set_order(Order order, uint32_t seed);
+struct Turns {
+  Order order = Order::forward;
+  uint32_t seed = 1;
+};
+Turns turns();
 
+/// Whether a GPU takes a launch of this size.
+bool fits(Dim3 grid, Dim3 block);
 /// Runs a kernel to its end. Throws Fault.
 void launch(Dim3 grid, Dim3 block, std::function<void()> body);
 
