@@ -30,6 +30,14 @@ struct Backend {
   void (*fill)(void* to, const void* value, size_t item, int64_t count, Stream stream);
   /// Waits until all that was queued is done.
   void (*sync)(Stream stream);
+  /// Work that a stream is given between begin_graph() and end_graph() is not done but recorded, to be done as one by
+  /// replay_graph(), on the same addresses. What cannot be recorded (an end on the host, waiting, an op without a
+  /// kernel of the device) throws Error, and so does end_graph() after that; the stream is then as before. Null:
+  /// nothing is recorded on the device.
+  void (*begin_graph)(Stream stream) = nullptr;
+  void* (*end_graph)(Stream stream) = nullptr;
+  void (*replay_graph)(void* graph, Stream stream) = nullptr;
+  void (*drop_graph)(void* graph, Stream stream) = nullptr;
   /// Its kernels take what they work in themselves: OpDef::workspace is not asked.
   bool own_workspace = false;
 };

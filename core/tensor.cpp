@@ -143,7 +143,8 @@ Tensor view_of(const Tensor& base, const Layout& layout) {
   return t;
 }
 
-Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*)) {
+Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*),
+                 Device device) {
   int64_t lo, hi;
   layout.extent(lo, hi);
   if (lo < 0 || static_cast<size_t>(hi + 1) * itemsize(dtype) > bytes)
@@ -153,10 +154,10 @@ Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, vo
   s->data = data;
   s->bytes = bytes;
   s->release = release;
+  s->device = device;
   Tensor t(Ref<TensorImpl>::adopt(new_impl()));
   t.impl()->storage = Ref<Storage>::adopt(s);
-  t.impl()->meta.dtype = dtype;
-  t.impl()->meta.shape = layout.size;
+  t.impl()->meta = {dtype, device, layout.size};
   t.impl()->stride = layout.stride;
   t.impl()->offset = layout.offset;
   return t;

@@ -150,7 +150,8 @@ Tensor empty_strided(const Layout& layout, DType dtype, Device device = {});
 /// Another view of the same storage. The layout must stay inside it; throws otherwise.
 Tensor view_of(const Tensor& base, const Layout& layout);
 /// A tensor over memory that someone else owns; `release` is called with the Storage when the last view is gone.
-Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*));
+Tensor from_blob(void* data, size_t bytes, const Layout& layout, DType dtype, void (*release)(Storage*),
+                 Device device = {});
 
 /// Two views of one storage that may share elements without being the same view: a loop that writes one while it reads
 /// the other would read what it has just written.

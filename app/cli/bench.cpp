@@ -238,8 +238,6 @@ int bench(const Args& args) {
   b.axis = args.text("--axis");
   b.at = args.integer("--at", b.at, 1);
   b.device = bench_device() = parse_device(args.text("--device", "cpu"));
-  if (b.compile && !(b.device == Device{}))
-    throw Error::usage("plans are of the CPU; on a GPU models are trained op by op", "Leave out --compile.");
   set_num_threads(static_cast<int>(b.threads));
   b.threads = num_threads();
   std::vector<std::string> names;

@@ -14,28 +14,6 @@
 namespace tenon::cuda {
 namespace {
 
-Outcome ended(cudaError_t error, const char* doing, Why* why) {
-  if (error == cudaSuccess) return done;
-  cudaGetLastError();  // the runtime keeps it for the next who asks
-  std::snprintf(why->text, sizeof why->text, "%s: %s (CUDA error %d)", doing, cudaGetErrorString(error),
-                static_cast<int>(error));
-  return error == cudaErrorMemoryAllocation ? out_of_memory : failed;
-}
-
-/// Makes a device the calling thread's, and leaves it so: going back to one that is not used would take memory there.
-class OnDevice {
- public:
-  explicit OnDevice(int32_t device) {
-    int now = 0;
-    error_ = cudaGetDevice(&now);
-    if (error_ || now != device) error_ = cudaSetDevice(device);
-  }
-  cudaError_t error() const { return error_; }
-
- private:
-  cudaError_t error_ = cudaSuccess;
-};
-
 template <class T>
 __global__ void fill_with(T* to, T value, int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
@@ -66,6 +44,20 @@ cudaError_t wait_for(int32_t device, cudaStream_t stream) {
 
 void count_wait(int32_t device) { waits_of(device).fetch_add(1, std::memory_order_relaxed); }
 uint64_t device_waits(int32_t device) { return waits_of(device).load(std::memory_order_relaxed); }
+
+Outcome ended(cudaError_t error, const char* doing, Why* why) {
+  if (error == cudaSuccess) return done;
+  cudaGetLastError();  // the runtime keeps it for the next who asks
+  std::snprintf(why->text, sizeof why->text, "%s: %s (CUDA error %d)", doing, cudaGetErrorString(error),
+                static_cast<int>(error));
+  return error == cudaErrorMemoryAllocation ? out_of_memory : failed;
+}
+
+OnDevice::OnDevice(int32_t device) {
+  int now = 0;
+  error_ = cudaGetDevice(&now);
+  if (error_ || now != device) error_ = cudaSetDevice(device);
+}
 
 void driver_facts(DriverFacts* facts) {
   *facts = {};

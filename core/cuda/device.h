@@ -1,5 +1,6 @@
 #pragma once
 #include "core/cuda/abi.h"
+#include "core/cuda/runtime.h"
 
 namespace tenon::cuda {
 
@@ -16,6 +17,19 @@ Outcome device_fill(int32_t device, void* to, const void* item, size_t item_byte
 Outcome device_sync(int32_t device, void* stream, Why* why);
 Outcome device_follow(int32_t device, void* stream, int32_t other_device, void* other, Why* why);
 uint64_t device_waits(int32_t device);
+
+/// The outcome of a call of the runtime that did something, and what it says.
+Outcome ended(cudaError_t error, const char* doing, Why* why);
+
+/// Makes a device the calling thread's, and leaves it so: going back to one that is not used would take memory there.
+class OnDevice {
+ public:
+  explicit OnDevice(int32_t device);
+  cudaError_t error() const { return error_; }
+
+ private:
+  cudaError_t error_ = cudaSuccess;
+};
 
 /// Says that the host is about to wait for a device.
 void count_wait(int32_t device);

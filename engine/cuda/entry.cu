@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/cuda/device.h"
+#include "core/cuda/graph.h"
 #include "core/cuda/library.h"
 #include "core/cuda/nvml.h"
 #include "core/version.h"
@@ -107,6 +108,10 @@ extern "C" __attribute__((visibility("default"))) const tenon::cuda::Module* ten
       .fill = device_fill,
       .sync = device_sync,
       .follow = device_follow,
+      .graph_begin = graph_begin,
+      .graph_end = graph_end,
+      .graph_replay = graph_replay,
+      .graph_drop = graph_drop,
       .waits = device_waits,
   };
   return &module;

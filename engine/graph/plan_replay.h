@@ -6,11 +6,11 @@
 namespace tenon {
 
 // Note [A plan as one graph]
-// A GPU is given a kernel faster than it takes to call one: of small models a step is mostly calls. Where the device can
-// record what it is given (a CUDA graph), the kernels of a plan are recorded once and done as one from then on. Their
-// addresses are fixed with that: the batch is copied to where the graph reads it, and the plan's arena, what kernels
-// work in and the results stay taken as long as the graph. The numbers a step draws come from a key that is a tensor,
-// and what changes otherwise (a learning rate) is not in the plan. The kernels are the plan's, so the bits are.
+// A GPU is given a kernel faster than it takes to call one: of small models a step is mostly calls. Where the device
+// can record what it is given (a CUDA graph), the kernels of a plan are recorded once and done as one from then on.
+// Their addresses are fixed with that: the batch is copied to where the graph reads it, and the plan's arena, what
+// kernels work in and the results stay taken as long as the graph. The numbers a step draws come from a key that is a
+// tensor, and what changes otherwise (a learning rate) is not in the plan. The kernels are the plan's, so the bits are.
 // A gradient that somebody still holds when the next step comes would be overwritten: the graph is then recorded anew,
 // and gives copies from then on.
 

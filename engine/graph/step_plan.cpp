@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/pool.h"
 #include "core/profile.h"
@@ -17,10 +18,15 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kApart = 64;  // bytes between which no two blocks of the arena share a line of the cache
+/// Blocks of the arena begin at multiples of it: no two share a line of the CPU's cache, and kernels of a GPU find the
+/// alignment that memory of its own would have.
+constexpr int64_t kApart = 64, kApartElsewhere = 256;
 constexpr int kNever = -1;
 
-int64_t rounded_up(size_t bytes) { return (static_cast<int64_t>(bytes) + kApart - 1) / kApart * kApart; }
+int64_t rounded_up(size_t bytes, Device device) {
+  const int64_t apart = device == Device{} ? kApart : kApartElsewhere;
+  return (static_cast<int64_t>(bytes) + apart - 1) / apart * apart;
+}
 
 /// The layout of memory of its own for what is looked at so.
 Layout own_layout(const Layout& l) {
@@ -31,8 +37,12 @@ Layout own_layout(const Layout& l) {
 
 void delete_storage(Storage* s) { delete s; }
 
-void write_constant(const StepTrace::Block& b, void* to) {
-  if (!b.filled) {
+void write_constant(const StepTrace::Block& b, void* to, Device device) {
+  if (!(device == Device{})) {
+    std::string bytes(b.bytes, '\0');
+    write_constant(b, bytes.data(), {});
+    copy_bytes(to, device, bytes.data(), {}, b.bytes);
+  } else if (!b.filled) {
     std::memcpy(to, b.values.data(), b.bytes);
   } else if (*b.filled == 0) {
     std::memset(to, 0, b.bytes);
@@ -64,6 +74,7 @@ void run_quickly(const OpDef& op, const std::vector<Tensor>& in, const Tensor& o
 struct StepPlan::Place {
   enum class In : uint8_t { arena, outside, kept, tile };
   In in = In::arena;
+  Tensor pristine = {};               ///< on a device: a constant that is made anew, as it is before
   Tensor whole;                       ///< the block, for the windows: its address is brought up to date before a run
   int first = kNever, last = kNever;  ///< kernels between which it is needed
   int64_t offset = 0;                 ///< in the arena
@@ -82,8 +93,8 @@ struct StepPlan::Planned {
   std::vector<TileStep> chain;  ///< of the first of a chain: all of it
 };
 
-StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named, Keep keep)
-    : trace_(std::move(trace)), named_(std::move(named)) {
+StepPlan::StepPlan(StepTrace trace, std::vector<Tensor> named, Keep keep, Device device)
+    : trace_(std::move(trace)), named_(std::move(named)), device_(device) {
   if (!trace_.why_not.empty()) throw Error("the step cannot be planned: " + trace_.why_not);
   if (keep == Keep::costly) figures_.again = compute_again(trace_);
   places_.resize(trace_.blocks.size());
@@ -226,11 +237,11 @@ void StepPlan::lay_out() {
       p.in = Place::In::kept;
     if (p.in == Place::In::arena && p.first != kNever && p.over < 0) order.push_back(static_cast<int>(i));
     if (p.in == Place::In::arena || p.in == Place::In::tile || p.result >= 0)
-      figures_.value_bytes += rounded_up(b.bytes);
+      figures_.value_bytes += rounded_up(b.bytes, device_);
     if (constant && p.written && p.first != kNever)
       planned_[static_cast<size_t>(p.first)].fresh.push_back(static_cast<int>(i));
   }
-  const auto bytes_of = [&](int i) { return rounded_up(trace_.blocks[static_cast<size_t>(i)].bytes); };
+  const auto bytes_of = [&](int i) { return rounded_up(trace_.blocks[static_cast<size_t>(i)].bytes, device_); };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return bytes_of(a) > bytes_of(b); });
   std::vector<int> laid;  // by address
   for (const int i : order) {
@@ -275,11 +286,16 @@ void StepPlan::make_windows() {
     // Of bytes, whatever the windows take them for.
     const Layout all = Layout::contiguous({static_cast<int64_t>(b.bytes)});
     if (p.in == Place::In::kept) {
-      p.whole = empty(all.size, DType::u8);
-      write_constant(b, p.whole.raw());
+      p.whole = empty(all.size, DType::u8, device_);
+      write_constant(b, p.whole.raw(), device_);
       trace_.blocks[i].values = {};
     } else {
-      p.whole = from_blob(nullptr, b.bytes, all, DType::u8, delete_storage);
+      p.whole = from_blob(nullptr, b.bytes, all, DType::u8, delete_storage, device_);
+    }
+    if (b.origin == StepTrace::Origin::constant && p.written && p.first != kNever && !(device_ == Device{})) {
+      p.pristine = empty(all.size, DType::u8, device_);
+      write_constant(b, p.pristine.raw(), device_);
+      trace_.blocks[i].values = {};
     }
   }
   for (size_t i = 0; i < places_.size(); ++i) {
@@ -305,7 +321,7 @@ void StepPlan::make_windows() {
     }
     for (size_t k = 0; k < s.in.size(); ++k)
       if ((s.op->writes >> k & 1u) && s.in[k].block >= 0) to.counts.push_back(s.in[k].block);
-    to.quick = runs_quickly(*s.op, to.in, to.out);
+    to.quick = device_ == Device{} && runs_quickly(*s.op, to.in, to.out);
     to.elements = to.out[0].numel();
   }
   for (const KernelChain& c : chains_.chains)
@@ -343,17 +359,27 @@ void StepPlan::bind(const std::vector<Tensor>& given, const char* arena) {
   base_ = arena;
 }
 
+StepPlan::Memory StepPlan::take_memory() const {
+  const auto bytes = static_cast<size_t>(std::max<int64_t>(figures_.arena_bytes, 1));
+  Memory m{device_ == Device{} ? pool_take(bytes) : backend_take(bytes, device_), {}};
+  for (const StepTrace::Window& w : trace_.results)
+    m.results.push_back(w.block < 0 ? Tensor() : empty_strided(own_layout(w.layout), w.dtype, device_));
+  return m;
+}
+
 std::vector<Tensor> StepPlan::run(const std::vector<Tensor>& given) {
-  const Ref<Storage> arena = pool_take(static_cast<size_t>(std::max<int64_t>(figures_.arena_bytes, 1)));
-  bind(given, static_cast<const char*>(arena->data));
-  std::vector<Tensor> results(trace_.results.size());
-  for (size_t r = 0; r < results.size(); ++r) {
-    const StepTrace::Window& w = trace_.results[r];
-    if (w.block < 0) continue;
-    results[r] = empty_strided(own_layout(w.layout), w.dtype);
-    const Place& p = places_[static_cast<size_t>(w.block)];
-    if (p.result == static_cast<int>(r)) p.whole.storage()->data = results[r].storage()->data;
-  }
+  Memory m = take_memory();
+  queue(given, m);
+  count(false);
+  return std::move(m.results);
+}
+
+void StepPlan::queue(const std::vector<Tensor>& given, const Memory& m) {
+  bind(given, static_cast<const char*>(m.arena->data));
+  for (size_t r = 0; r < m.results.size(); ++r)
+    if (const StepTrace::Window& w = trace_.results[r]; w.block >= 0)
+      if (const Place& p = places_[static_cast<size_t>(w.block)]; p.result == static_cast<int>(r))
+        p.whole.storage()->data = m.results[r].storage()->data;
   struct Restore {
     ThreadState state = t_state;
     uint32_t forward_seq = t_forward_seq;
@@ -372,13 +398,24 @@ std::vector<Tensor> StepPlan::run(const std::vector<Tensor>& given) {
     }
   }
   NoGrad off;
-  for (size_t r = 0; r < results.size(); ++r) {
+  for (size_t r = 0; r < m.results.size(); ++r) {
     const StepTrace::Window& w = trace_.results[r];
-    if (w.block >= 0 && places_[static_cast<size_t>(w.block)].result != static_cast<int>(r)) copy_(results[r], look(w));
+    if (w.block >= 0 && places_[static_cast<size_t>(w.block)].result != static_cast<int>(r))
+      copy_(m.results[r], look(w));
   }
-  t_state.origin.seq = begin + trace_.last_seq;
+  t_state.origin.seq = begin;
+}
+
+void StepPlan::count(bool writes) {
+  const Origin begin = t_state.origin;
+  for (size_t i = 0; writes && i < planned_.size(); ++i) {
+    t_state.op = trace_.steps[i].op->profile_name;
+    t_state.origin.seq = begin.seq + trace_.steps[i].origin.seq;
+    for (const int block : planned_[i].counts) places_[static_cast<size_t>(block)].whole.storage()->wrote();
+  }
+  t_state.origin = begin;
+  t_state.origin.seq += trace_.last_seq;
   nn::t_random.drawn = trace_.drawn;
-  return results;
 }
 
 void StepPlan::run_step(size_t i, uint32_t begin) {
@@ -389,9 +426,14 @@ void StepPlan::run_step(size_t i, uint32_t begin) {
   t_state.op = s.op->profile_name;
   t_state.mode = s.no_grad ? t_state.mode | mode::no_grad : t_state.mode & ~mode::no_grad;
   t_forward_seq = s.forward_seq ? s.forward_seq + begin : 0;
-  for (const int block : p.fresh)
-    write_constant(trace_.blocks[static_cast<size_t>(block)],
-                   places_[static_cast<size_t>(block)].whole.storage()->data);
+  for (const int block : p.fresh) {
+    const Place& of = places_[static_cast<size_t>(block)];
+    const StepTrace::Block& b = trace_.blocks[static_cast<size_t>(block)];
+    if (of.pristine)
+      copy_bytes(of.whole.storage()->data, device_, of.pristine.raw(), device_, b.bytes);
+    else
+      write_constant(b, of.whole.storage()->data, device_);
+  }
   if (!p.chain.empty())
     run_tiles(i);
   else if (p.quick)

@@ -41,8 +41,9 @@ struct StepPlanRow {
 class StepPlan {
  public:
   enum class Keep : uint8_t { all, costly };  ///< costly: what is cheap is computed again, Note [Computed again]
-  /// `named` as the tracer was given it; they are held. The trace can be repeated: `why_not` is empty.
-  StepPlan(StepTrace trace, std::vector<Tensor> named, Keep keep = Keep::all);
+  /// `named` as the tracer was given it; they are held. The trace can be repeated: `why_not` is empty. `device`: where
+  /// the step computes.
+  StepPlan(StepTrace trace, std::vector<Tensor> named, Keep keep = Keep::all, Device device = {});
   ~StepPlan();
   StepPlan(const StepPlan&) = delete;
 
@@ -51,10 +52,24 @@ class StepPlan {
   /// would be. Throws what the kernels throw.
   std::vector<Tensor> run(const std::vector<Tensor>& given);
 
+  // What run() does, for PlanReplay:
+  /// What one run works in, and leaves behind.
+  struct Memory {
+    Ref<Storage> arena;
+    std::vector<Tensor> results;
+  };
+  Memory take_memory() const;
+  /// Calls the kernels. The thread's counts stay as they are.
+  void queue(const std::vector<Tensor>& given, const Memory& memory);
+  /// Brings the thread's counts to where they are after a step and, with `writes`, tells the tensors with a name that
+  /// the kernels write them: queue() has told them of its own.
+  void count(bool writes);
+
   /// Whether these are still the tensors that the plan works on; `named` as the constructor got them.
   bool holds(const std::vector<const Tensor*>& named) const;
   /// Whether it reads what was given under this number.
   bool reads(int given) const;
+  Device device() const { return device_; }
   const StepTrace& trace() const { return trace_; }
   const StepPlanFigures& figures() const { return figures_; }
   std::vector<StepPlanRow> rows() const;  ///< in the order in which they run
@@ -82,6 +97,7 @@ class StepPlan {
   StepTrace trace_;
   KernelChains chains_;  ///< Note [Kernels tile by tile]
   std::vector<Tensor> named_;
+  const Device device_;
   std::vector<Place> places_;     ///< of the blocks
   std::vector<Planned> planned_;  ///< one a step
   std::vector<Bound> given_, in_arena_;

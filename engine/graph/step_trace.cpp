@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/backend.h"
 #include "core/pool.h"
 #include "core/state.h"
 #include "engine/autograd/node.h"
@@ -61,7 +62,8 @@ std::string StepTrace::difference(const StepTrace& o) const {
   return {};
 }
 
-StepTracer::StepTracer(const std::vector<Tensor>& given, const std::vector<Tensor>& named) {
+StepTracer::StepTracer(const std::vector<Tensor>& given, const std::vector<Tensor>& named)
+    : device_(given[0].device()) {
   const auto add_all = [&](const std::vector<Tensor>& all, StepTrace::Origin origin) {
     for (size_t i = 0; i < all.size(); ++i) {
       if (!all[i].storage() || find(all[i]) >= 0) continue;  // two names of one tensor
@@ -89,6 +91,12 @@ int StepTracer::add(const Tensor& t, StepTrace::Origin origin, int number) {
 
 void StepTracer::keep_values(StepTrace::Block& b, const Tensor& t) {
   const auto* bytes = static_cast<const char*>(t.storage()->data);
+  std::string crossed;
+  if (!(device_ == Device{})) {
+    crossed.resize(b.bytes);
+    copy_bytes(crossed.data(), {}, bytes, device_, b.bytes);
+    bytes = crossed.data();
+  }
   uint32_t first = 0;
   if (b.bytes >= sizeof first && b.bytes % sizeof first == 0) {
     std::memcpy(&first, bytes, sizeof first);
@@ -118,9 +126,10 @@ void StepTracer::before(const Call& call) {
   if (running_) refuse(fmt::format("{} runs inside the kernel of {}", call.op->info.name, running_->info.name));
   running_ = call.op;
   loops_.seen.clear();
-  const auto on_cpu = [&](const Tensor& t) {
-    if (t.storage() && t.device() == Device{}) return true;
-    refuse(fmt::format("{} works on memory that is not the CPU's", call.op->info.name));
+  const auto here = [&](const Tensor& t) {
+    if (t.storage() && t.device() == device_) return true;
+    refuse(fmt::format("{} works on memory that is not {}'s", call.op->info.name,
+                       device_ == Device{} ? "the CPU" : to_string(device_)));
     return false;
   };
   const auto constant = [&](const Tensor& t) {
@@ -128,7 +137,7 @@ void StepTracer::before(const Call& call) {
   };
   for (int i = 0; i < call.inputs; ++i) {
     const Tensor& t = call.in[i];
-    if (!t.defined() || !on_cpu(t)) continue;
+    if (!t.defined() || !here(t)) continue;
     if (find(t) < 0)
       constant(t);
     else
@@ -137,7 +146,7 @@ void StepTracer::before(const Call& call) {
   if (call.op->view) return;
   for (int k = 0; k < call.outputs; ++k) {
     const Tensor& t = call.out[k];
-    if (!t.defined() || !on_cpu(t)) continue;
+    if (!t.defined() || !here(t)) continue;
     if (find(t) >= 0)
       check_version(t, call);
     else if (t.nbytes() < t.storage()->bytes)

@@ -69,7 +69,7 @@ struct StepTrace {
 };
 
 /// Watches a step while it is computed. `given` are its inputs and `named` what has a place of its own, both in the
-/// order of their numbers. CPU tensors alone.
+/// order of their numbers. All of it on one device, that of given[0].
 class StepTracer : public OpObserver {
  public:
   StepTracer(const std::vector<Tensor>& given, const std::vector<Tensor>& named);
@@ -100,6 +100,7 @@ class StepTracer : public OpObserver {
   const uint32_t begin_ = t_state.origin.seq;
   std::vector<uint32_t> versions_;  ///< of the blocks; kWritten: an op has just written it
   std::vector<Tensor> held_;        ///< what was given or has a name
+  const Device device_;
   std::unordered_map<const void*, Window> leaves_;
   const OpDef* running_ = nullptr;
 };

@@ -15,6 +15,7 @@
 #include "core/cuda_module.h"
 #include "core/machine_memory.h"
 #include "core/pool.h"
+#include "engine/op/cuda_graph.h"
 #include "engine/op/host_kernel.h"
 #include "engine/op/op.h"
 
@@ -96,6 +97,8 @@ Backend cuda_backend() {
     const auto number = [](Device d) { return d.type == DeviceType::cpu ? -1 : int32_t{d.index}; };
     cuda::Why why;
     void* stream = cuda_stream(s);
+    if (CudaGraph* graph = CudaGraph::recording(); graph && to_device.type != from_device.type)
+      graph->refuse("a copy between the host and a device cannot be recorded");
     const bool two = to_device.type == from_device.type && to_device.index != from_device.index;
     if (!two) {
       check(runtime().module->copy(to, number(to_device), from, number(from_device), bytes, stream, &why), why,
@@ -116,9 +119,14 @@ Backend cuda_backend() {
     check(runtime().module->fill(s.device.index, to, value, item, count, cuda_stream(s), &why), why, s.device);
   };
   b.sync = [](Stream s) {
+    if (CudaGraph* graph = CudaGraph::recording()) graph->refuse("waiting for a device cannot be recorded");
     cuda::Why why;
     check(runtime().module->sync(s.device.index, cuda_stream(s), &why), why, s.device);
   };
+  b.begin_graph = [](Stream s) { CudaGraph::begin(s, cuda_stream(s)); };
+  b.end_graph = [](Stream s) -> void* { return CudaGraph::end(s, cuda_stream(s)); };
+  b.replay_graph = [](void* graph, Stream s) { static_cast<CudaGraph*>(graph)->replay(s, cuda_stream(s)); };
+  b.drop_graph = [](void* graph, Stream s) { CudaGraph::drop(static_cast<CudaGraph*>(graph), s, cuda_stream(s)); };
   return b;
 }
 
@@ -216,6 +224,7 @@ namespace {
 
 void* take_scratch(cuda::Scratch* scratch, size_t bytes) {
   try {
+    if (CudaGraph* graph = CudaGraph::recording()) return graph->take(bytes, scratch->device);
     CategoryScope category(Category::workspace);
     scratch->taken.push_back(backend_take(bytes, scratch->device));
     return scratch->taken.back()->data;
@@ -253,6 +262,7 @@ void run_cuda_kernel(const Call& c) {
     call.take = take_scratch;
     call.scratch = &scratch;
     const cuda::Outcome outcome = kernel.entry->run(&call);
+    if (CudaGraph* graph = CudaGraph::recording()) graph->kernel_called();
     if (outcome == cuda::done) {
       if (call.library) {
         kernel.library.store(call.library, std::memory_order_relaxed);
@@ -265,6 +275,8 @@ void run_cuda_kernel(const Call& c) {
     if (outcome == cuda::out_of_memory && scratch.error) std::rethrow_exception(scratch.error);
     if (outcome != cuda::unsupported) cuda_failed(call.why, c.stream.device);
   }
+  if (CudaGraph* graph = CudaGraph::recording())
+    graph->refuse(fmt::format("{} has no kernel for the GPU, and runs on the CPU", c.op->info.name));
   kernel.host_runs.fetch_add(1, std::memory_order_relaxed);
   run_on_host(c);
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/backend.h"
+#include "core/dry_device.h"
 #include "core/pool.h"
 #include "engine/autograd/autograd.h"
 #include "engine/nn/random_state.h"
@@ -25,8 +27,13 @@ constexpr uint32_t kLooked = mode::observe | mode::profile | mode::memory | mode
 /// What two tensors have in common that have the same bits; 0: there is none.
 size_t fingerprint(const Tensor& t) {
   if (!t) return 0;
-  const Tensor own = contiguous(detach(t));
+  const Tensor own = contiguous(to_host(detach(t)));
   return std::hash<std::string_view>()({static_cast<const char*>(own.raw()), own.nbytes()}) | 1;
+}
+
+/// Gives the system back what the CPU's pool holds. Memory of a device stays: its driver takes long.
+void trim(Device device) {
+  if (device == Device{}) pool_trim();
 }
 
 std::string in_mebibytes(int64_t bytes) {
@@ -70,8 +77,14 @@ std::string PlannedStep::Entry::form() const {
   return fmt::format("batches of {} {}", name(kind.x.dtype), to_string(kind.x.shape));
 }
 
+std::string PlannedStep::Entry::way() const {
+  if (replay) return ", as one graph of " + to_string(plan->device());
+  return no_graph.empty() ? "" : ", kernel by kernel: " + no_graph;
+}
+
 void PlannedStep::refuse(Entry& e, std::string why) {
   e.first.reset();
+  e.replay.reset();
   e.plan.reset();
   e.why = std::move(why);
   news_.push_back({fmt::format("{} run op by op: {}", e.form(), e.why), true});
@@ -80,6 +93,7 @@ void PlannedStep::refuse(Entry& e, std::string why) {
 /// Its layers were given other memory.
 void PlannedStep::drop(Entry& e) {
   const int dropped = e.planned_steps < kLasts ? e.dropped + 1 : 0;
+  e.replay.reset();  // before the plan
   e = {.kind = e.kind, .earlier_steps = e.earlier_steps + e.planned_steps, .dropped = dropped};
   if (dropped > kMostDropped) return refuse(e, "layers are given other memory again and again");
   news_.push_back({fmt::format("{} are planned anew: layers were given other memory", e.form())});
@@ -95,14 +109,10 @@ bool PlannedStep::looked_at() { return mode_word() & kLooked; }
 
 PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, double factor,
                                      const std::vector<nn::Named>& trained, const Eager& eager) {
-  if (looked_at()) return eager();
+  if (looked_at() || is_dry(x.device())) return eager();
   ++steps_;
   if (model_.hooked()) {
     stay_eager("hooks look at what layers compute");
-    return eager();
-  }
-  if (!(x.device() == Device{})) {
-    stay_eager("the run computes on " + to_string(x.device()) + ", and plans are of the CPU");
     return eager();
   }
   Entry* e =
@@ -120,14 +130,31 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
   if (e->plan && !e->plan->holds(places_)) drop(*e);
   if (!e->why.empty()) return eager();
   const bool draws = !e->plan || e->plan->reads(2);
-  const std::vector<Tensor> given = {x, target, draws ? nn::step_key({}) : Tensor()};
+  const std::vector<Tensor> given = {x, target, draws ? nn::step_key(x.device()) : Tensor()};
   if (!e->plan) return trace(*e, given, trained, eager);
   if (e->planned_steps == e->next_proof) return prove(*e, given, trained, eager);
-  if (std::exchange(after_ops_, false)) pool_trim();
-  std::vector<Tensor> results = e->plan->run(given);
+  if (std::exchange(after_ops_, false)) trim(x.device());
+  std::vector<Tensor> results = run_plan(*e, given);
   for (size_t i = 0; i < trained.size(); ++i) set_grad(trained[i].tensor, results[i + 2]);
   ++e->planned_steps;
   return {std::move(results[0]), std::move(results[1])};
+}
+
+/// From its graph where the device records: once a step came from the plan kernel by kernel.
+std::vector<Tensor> PlannedStep::run_plan(Entry& e, const std::vector<Tensor>& given) {
+  if (e.replay) return e.replay->run(given);
+  if (e.recorded || e.planned_steps == 0 || !PlanReplay::possible(e.plan->device())) return e.plan->run(given);
+  e.recorded = true;
+  try {
+    e.replay = std::make_unique<PlanReplay>(*e.plan, given);
+    news_.push_back({fmt::format("the plan of {} is done as one graph of {}", e.form(), to_string(e.plan->device()))});
+  } catch (const Error& error) {
+    e.no_graph = error.message();
+    news_.push_back(
+        {fmt::format("the plan of {} runs kernel by kernel and not as one graph: {}", e.form(), e.no_graph)});
+    return e.plan->run(given);
+  }
+  return e.replay->run(given);
 }
 
 PlannedStep::Values PlannedStep::trace(Entry& e, const std::vector<Tensor>& given,
@@ -150,7 +177,7 @@ PlannedStep::Values PlannedStep::trace(Entry& e, const std::vector<Tensor>& give
     refuse(e, std::move(other));
   } else {
     e.first.reset();
-    e.plan = std::make_unique<StepPlan>(std::move(trace), named, keep_);
+    e.plan = std::make_unique<StepPlan>(std::move(trace), named, keep_, given[0].device());
   }
   return values;
 }
@@ -169,8 +196,8 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
     const NoGrad off;
     for (const Tensor& b : buffers) before.push_back(clone(b));
     t_state.origin = origin;  // copies are no part of the step
-    pool_trim();              // what the ops worked in is no use to the plan, nor the other way round
-    const std::vector<Tensor> results = e.plan->run(given);
+    trim(given[0].device());  // what the ops worked in is no use to the plan, nor the other way round
+    const std::vector<Tensor> results = run_plan(e, given);
     after_plan = counts();
     for (const Tensor& t : results) of_plan.push_back(fingerprint(t));
     for (const Tensor& b : buffers) of_plan.push_back(fingerprint(b));
@@ -178,7 +205,7 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
   }
   nn::t_random = random;
   t_state.origin = origin;
-  pool_trim();
+  trim(given[0].device());
   const Values values = eager();
   const auto after_ops = counts();
   of_ops = {fingerprint(values.output), fingerprint(values.loss)};
@@ -218,7 +245,8 @@ std::vector<std::string> PlannedStep::told() const {
   }
   if (forms > 1)
     lines.push_back(fmt::format("{} and {} other form{}: {} {} from a plan each, the largest is {}", largest->form(),
-                                forms - 1, forms == 2 ? "" : "s", planned, called_, made_of(largest->plan->figures())));
+                                forms - 1, forms == 2 ? "" : "s", planned, called_,
+                                made_of(largest->plan->figures()) + largest->way()));
   for (const auto& e : entries_) {
     if (forms > 1 && e->why.empty() && e->plan && e->planned_steps > 0) continue;
     const int64_t steps = e->earlier_steps + e->planned_steps;
@@ -226,8 +254,8 @@ std::vector<std::string> PlannedStep::told() const {
       lines.push_back(fmt::format("{} run op by op{}: {}", e->form(),
                                   steps ? fmt::format(" after {} {} from plans", steps, called_) : "", e->why));
     else if (steps > 0)
-      lines.push_back(fmt::format("{}: {} {} from {}", e->form(), steps, called_,
-                                  e->plan ? made_of(e->plan->figures()) : "plans that were dropped"));
+      lines.push_back(fmt::format("{}: {} {} from {}{}", e->form(), steps, called_,
+                                  e->plan ? made_of(e->plan->figures()) : "plans that were dropped", e->way()));
   }
   for (const std::string& why : why_) lines.push_back(fmt::format("some {} ran op by op: {}", called_, why));
   return lines;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "engine/graph/plan_replay.h"
 #include "engine/graph/step_plan.h"
 #include "engine/nn/module.h"
 
@@ -20,6 +21,7 @@ namespace tenon {
 // somebody looks at (a profile, a recorder, a history of memory, a debugger, hooks on layers) run op by op, planned or
 // not: the bits are the same, so nobody has to know. Layers that were given other memory are planned anew, unless
 // that happens again and again.
+// On a device that records, the kernels of a plan are done as one graph: Note [A plan as one graph].
 // What cannot be planned runs op by op, and told() says why: a value that is read on the way (item()), attributes and
 // constants that are others in the second step. A layer that keeps a number beside its tensors and computes something
 // else by it in a later step alone is not seen at first, and what it does beside its ops (it prints) is done in no step
@@ -79,18 +81,23 @@ class PlannedStep {
     Kind kind;
     std::optional<StepTrace> first = {};
     std::unique_ptr<StepPlan> plan = {};
-    std::string why = {};       ///< it is not planned; empty: it is, or will be
-    int64_t planned_steps = 0;  ///< of this plan
-    int64_t last_proof = 0;     ///< so many of them came before the last proof
+    std::unique_ptr<PlanReplay> replay = {};  ///< after the plan, which outlives it
+    bool recorded = false;                    ///< that was tried
+    std::string no_graph = {};                ///< why it failed
+    std::string why = {};                     ///< it is not planned; empty: it is, or will be
+    int64_t planned_steps = 0;                ///< of this plan
+    int64_t last_proof = 0;                   ///< so many of them came before the last proof
     int64_t next_proof = 0;
     int64_t used = 0;           ///< steps_ when it was asked for last
     int64_t earlier_steps = 0;  ///< of plans before it
     int dropped = 0;            ///< plans that did not last, one after the other
     std::string form() const;   ///< "batches of f32 [64, 784]"
+    std::string way() const;    ///< in which a device does the plan, behind what it is made of
   };
   Entry* entry_of(Kind kind);
   void drop(Entry& e);
   void refuse(Entry& e, std::string why);
+  std::vector<Tensor> run_plan(Entry& e, const std::vector<Tensor>& given);
   Values trace(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
   Values prove(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
 

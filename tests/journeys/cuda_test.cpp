@@ -97,7 +97,10 @@ TEST_F(Cuda, WorkloadsAreMeasuredOnAGpu) {
     EXPECT_GT(figures[name], 0) << name;
   EXPECT_LT(figures["tiny peak_device_memory"], 1 << 20) << "of the model and its batch, not of the process";
   EXPECT_EQ(with_gpus(1, {"bench", "checkpoint", "--device", "cuda"}).status, 2);
-  EXPECT_EQ(with_gpus(1, {"bench", "tiny", "--compile", "--device", "cuda"}).status, 2);
+  const Outcome compiled = with_gpus(1, {"bench", "tiny", "--compile", "--device", "cuda", "--seconds", "0.05"});
+  EXPECT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_NE(compiled.err.find("tiny: batches of f32 [16, 2]: "), std::string::npos) << compiled.err;
+  EXPECT_NE(compiled.err.find("as one graph of cuda:0"), std::string::npos) << compiled.err;
   EXPECT_NE(with_gpus(-1, {"bench", "tiny", "--device", "cuda"}).err.find("no NVIDIA driver was found"),
             std::string::npos);
 }

@@ -200,6 +200,40 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
   return ended(simt::between(begin->mark, end->mark, ms));
 }
 
+struct simt_graph {
+  simt::Recorded work;
+};
+struct simt_graph_ready {
+  std::shared_ptr<simt::Recorded> work;
+};
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return ended(stream ? simt::begin_recording(stream) : cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = nullptr;
+  simt::Recorded work;
+  const cudaError_t error = simt::end_recording(stream, &work);
+  if (!error) *graph = new simt_graph{std::move(work)};
+  return ended(error);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
+  *ready = new simt_graph_ready{std::make_shared<simt::Recorded>(graph->work)};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream) {
+  return ended(simt::give(named(stream), [work = ready->work] {
+    for (const auto& piece : *work) piece();
+  }));
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready) {
+  delete ready;
+  return cudaSuccess;
+}
+
 void simt::on_stream(cudaStream_t stream, std::function<void()> work) { ended(give(named(stream), std::move(work))); }
 void simt::queue_kernel(cudaStream_t stream, Dim3 grid, Dim3 block, std::function<void()> body) {
   if (!fits(grid, block)) {
@@ -234,6 +268,10 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid resource handle";
     case cudaErrorNotReady:
       return "device not ready";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
     case cudaErrorLaunchFailure:
       return simt::fault_text();
   }

@@ -36,6 +36,8 @@ struct Piece {
 struct simt_stream {
   int device;
   std::deque<Piece> pieces;
+  bool records = false, invalid = false;
+  simt::Recorded recorded = {};
 };
 
 namespace {
@@ -113,6 +115,14 @@ cudaError_t add(simt_stream* stream, Piece piece) {
   Queues& q = queues();
   std::lock_guard lock(q.mutex);
   if (const cudaError_t fault = fault_locked(q, stream->device)) return fault;
+  if (stream->records && piece.mark) {
+    stream->invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  if (stream->records) {
+    stream->recorded.push_back(std::move(piece.work));
+    return cudaSuccess;
+  }
   if (piece.mark && !piece.holds) {
     piece.mark->stream = stream;
     piece.turn = ++piece.mark->recorded;
@@ -130,7 +140,7 @@ namespace simt {
 simt_stream* make_stream(int device) {
   Queues& q = queues();
   std::lock_guard lock(q.mutex);
-  q.streams.push_back(std::make_unique<simt_stream>(simt_stream{device, {}}));
+  q.streams.push_back(std::make_unique<simt_stream>(simt_stream{.device = device, .pieces = {}}));
   return q.streams.back().get();
 }
 simt_stream* unnamed_stream(int device) {
@@ -138,7 +148,7 @@ simt_stream* unnamed_stream(int device) {
   std::lock_guard lock(q.mutex);
   simt_stream*& s = q.unnamed[device];
   if (!s) {
-    q.streams.push_back(std::make_unique<simt_stream>(simt_stream{device, {}}));
+    q.streams.push_back(std::make_unique<simt_stream>(simt_stream{.device = device, .pieces = {}}));
     s = q.streams.back().get();
   }
   return s;
@@ -154,15 +164,40 @@ cudaError_t hold_for(simt_stream* stream, const std::shared_ptr<Passing>& mark) 
   return add(stream, {nullptr, mark, 0, true});
 }
 
+cudaError_t begin_recording(simt_stream* stream) {
+  std::lock_guard lock(queues().mutex);
+  if (stream->records) return cudaErrorStreamCaptureUnsupported;
+  stream->records = true;
+  stream->invalid = false;
+  stream->recorded.clear();
+  return cudaSuccess;
+}
+cudaError_t end_recording(simt_stream* stream, Recorded* recorded) {
+  std::lock_guard lock(queues().mutex);
+  if (!stream->records) return cudaErrorInvalidValue;
+  stream->records = false;
+  *recorded = std::move(stream->recorded);
+  return stream->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+}
+
 cudaError_t finish(simt_stream* stream) {
   Queues& q = queues();
   std::lock_guard lock(q.mutex);
+  if (stream->records) {
+    stream->invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
   run_until(q, stream, [&] { return stream->pieces.empty(); });
   return fault_locked(q, stream->device);
 }
 cudaError_t finish_device(int device) {
   Queues& q = queues();
   std::lock_guard lock(q.mutex);
+  for (const auto& s : q.streams)
+    if (s->device == device && s->records) {
+      s->invalid = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
   for (size_t i = 0; i < q.streams.size(); ++i) {
     simt_stream* s = q.streams[i].get();
     if (s->device == device) run_until(q, s, [&] { return s->pieces.empty(); });

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "tests/simt/cuda_calls.h"
 
@@ -27,6 +28,12 @@ simt_stream* unnamed_stream(int device);
 cudaError_t give(simt_stream* stream, std::function<void()> work);
 cudaError_t record(simt_stream* stream, const std::shared_ptr<Passing>& mark);
 cudaError_t hold_for(simt_stream* stream, const std::shared_ptr<Passing>& mark);
+
+/// Between the two, what the stream is given is kept instead of queued. Waiting for it, and whatever else waits for the
+/// device, is not permitted then and makes the end fail.
+using Recorded = std::vector<std::function<void()>>;
+cudaError_t begin_recording(simt_stream* stream);
+cudaError_t end_recording(simt_stream* stream, Recorded* recorded);
 
 /// These run what has to be run.
 cudaError_t finish(simt_stream* stream);
