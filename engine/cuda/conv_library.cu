@@ -4,85 +4,10 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <type_traits>
 #include <utility>
 
-#include "core/cuda/library.h"
 #include "engine/cuda/cudnn.h"
-#include "engine/cuda/product.h"
 #include "engine/cuda/strided.h"
-
-#if defined(__CUDACC__) && __has_include(<cudnn.h>)
-#include <cudnn.h>
-namespace tenon::cuda::cudnn {
-constexpr bool equals(int64_t ours, int64_t theirs) { return ours == theirs; }
-static_assert(equals(success, CUDNN_STATUS_SUCCESS) && equals(bad_param, CUDNN_STATUS_BAD_PARAM) &&
-              equals(not_supported, CUDNN_STATUS_NOT_SUPPORTED) && equals(real_f32, CUDNN_DATA_FLOAT) &&
-              equals(real_f64, CUDNN_DATA_DOUBLE) && equals(real_f16, CUDNN_DATA_HALF) &&
-              equals(real_bf16, CUDNN_DATA_BFLOAT16) && equals(default_math, CUDNN_DEFAULT_MATH) &&
-              equals(tensor_op_math, CUDNN_TENSOR_OP_MATH) && equals(fma_math, CUDNN_FMA_MATH) &&
-              equals(tensor_op_math_with_conversion, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) &&
-              equals(nchw, CUDNN_TENSOR_NCHW) && equals(nhwc, CUDNN_TENSOR_NHWC) &&
-              equals(cross_correlation, CUDNN_CROSS_CORRELATION) &&
-              equals(not_deterministic, CUDNN_NON_DETERMINISTIC) && equals(deterministic, CUDNN_DETERMINISTIC) &&
-              equals(identity, CUDNN_ACTIVATION_IDENTITY) && equals(propagate_nan, CUDNN_PROPAGATE_NAN));
-static_assert(equals(forward_implicit_gemm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) &&
-              equals(forward_precomputed_gemm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) &&
-              equals(forward_gemm, CUDNN_CONVOLUTION_FWD_ALGO_GEMM) &&
-              equals(forward_direct, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT) &&
-              equals(forward_algos, CUDNN_CONVOLUTION_FWD_ALGO_COUNT) &&
-              equals(data_0, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0) && equals(data_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) &&
-              equals(data_algos, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT) &&
-              equals(filter_0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0) &&
-              equals(filter_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) &&
-              equals(filter_3, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3) &&
-              equals(filter_algos, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT));
-template <class Theirs>
-constexpr bool kSamePerf = sizeof(Perf) == sizeof(Theirs) && offsetof(Perf, algo) == offsetof(Theirs, algo) &&
-                           offsetof(Perf, status) == offsetof(Theirs, status) &&
-                           offsetof(Perf, memory) == offsetof(Theirs, memory) &&
-                           offsetof(Perf, determinism) == offsetof(Theirs, determinism) &&
-                           offsetof(Perf, math) == offsetof(Theirs, mathType);
-static_assert(kSamePerf<cudnnConvolutionFwdAlgoPerf_t> && kSamePerf<cudnnConvolutionBwdDataAlgoPerf_t> &&
-              kSamePerf<cudnnConvolutionBwdFilterAlgoPerf_t>);
-
-/// An operand of one of our declarations is handed over as one of theirs: a handle for the same kind of handle.
-template <class Ours, class Theirs>
-constexpr bool kSameOperand =
-    sizeof(Ours) == sizeof(Theirs) &&
-    std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>&& std::is_floating_point_v<Ours> ==
-        std::is_floating_point_v<Theirs>&& std::is_same_v<Ours, Handle> ==
-        std::is_same_v<Theirs, cudnnHandle_t>&& std::is_same_v<Ours, TensorDesc> ==
-        std::is_same_v<Theirs, cudnnTensorDescriptor_t>&& std::is_same_v<Ours, FilterDesc> ==
-        std::is_same_v<Theirs, cudnnFilterDescriptor_t>&& std::is_same_v<Ours, ConvDesc> ==
-        std::is_same_v<Theirs, cudnnConvolutionDescriptor_t>&& std::is_same_v<Ours, ActivationDesc> ==
-        std::is_same_v<Theirs, cudnnActivationDescriptor_t>&& std::is_same_v<Ours, const void*> ==
-        std::is_same_v<Theirs, const void*>&& std::is_same_v<Ours, void*> == std::is_same_v<Theirs, void*>;
-template <class OursResult, class... Ours, class TheirsResult, class... Theirs>
-constexpr bool takes_the_same(OursResult (*)(Ours...), TheirsResult (*)(Theirs...)) {
-  if constexpr (sizeof...(Ours) != sizeof...(Theirs))
-    return false;
-  else
-    return sizeof(OursResult) == sizeof(TheirsResult) && (kSameOperand<Ours, Theirs> && ...);
-}
-static_assert(takes_the_same(tensor_set, cudnnSetTensor4dDescriptorEx) &&
-              takes_the_same(filter_set, cudnnSetFilter4dDescriptor) && takes_the_same(set_stream, cudnnSetStream) &&
-              takes_the_same(conv_set, cudnnSetConvolution2dDescriptor) &&
-              takes_the_same(conv_set_groups, cudnnSetConvolutionGroupCount) &&
-              takes_the_same(conv_set_math, cudnnSetConvolutionMathType) &&
-              takes_the_same(activation_set, cudnnSetActivationDescriptor) &&
-              takes_the_same(forward_find, cudnnGetConvolutionForwardAlgorithm_v7) &&
-              takes_the_same(data_find, cudnnGetConvolutionBackwardDataAlgorithm_v7) &&
-              takes_the_same(filter_find, cudnnGetConvolutionBackwardFilterAlgorithm_v7) &&
-              takes_the_same(forward_room, cudnnGetConvolutionForwardWorkspaceSize) &&
-              takes_the_same(data_room, cudnnGetConvolutionBackwardDataWorkspaceSize) &&
-              takes_the_same(filter_room, cudnnGetConvolutionBackwardFilterWorkspaceSize) &&
-              takes_the_same(forward, cudnnConvolutionForward) &&
-              takes_the_same(forward_bias, cudnnConvolutionBiasActivationForward) &&
-              takes_the_same(backward_data, cudnnConvolutionBackwardData) &&
-              takes_the_same(backward_filter, cudnnConvolutionBackwardFilter));
-}  // namespace tenon::cuda::cudnn
-#endif
 
 // Note [Convolutions by cuDNN]
 // They go through its older calls, cudnnConvolutionForward and the two gradients, and not through its graphs, which
@@ -90,89 +15,17 @@ static_assert(takes_the_same(tensor_set, cudnnSetTensor4dDescriptorEx) &&
 // wrong. Which algorithm runs is asked once for every shape and kept, so that a run asks for the same one again.
 // Of those offered, the first that fits is taken:
 //   - it says that it is deterministic, as everything of Tenon's is;
-//   - sums are sums of products. Those of transforms (FFT, Winograd) carry the rounding of a tile's, or a whole
-//   image's,
-//     largest numbers into all of its others, and an infinity too;
+//   - sums are sums of products. Those of transforms (FFT, Winograd) carry the rounding of the largest numbers of a
+//     tile, or of a whole image, into all of its others, and an infinity too;
 //   - f32 is multiplied as f32 and not as TF32, halves by tensor cores with sums in f32.
-// Filters that the library is fast with have the order of the images. Ours mostly lie by output channel, input channel,
-// row and column while images are channels-last, so they are copied before, or their gradient after. f64 is left in the
-// filters' own order: the library has no channels-last algorithms for it.
-// A convolution of one tap that moves by one pixel is a product of matrices, and cuBLASLt's.
+// The library is fast with images that are channels-last and filters of the same order. Ours mostly lie by output
+// channel, input channel, row and column, and are copied before, or their gradient after; so is a gradient of the
+// result that came in another order. f64 is left as it lies: the library has no channels-last algorithms for it. A
+// convolution of one tap that moves by one pixel is a product of matrices, and cuBLASLt's.
 namespace tenon::cuda {
 namespace {
 
 constexpr size_t kConvWorkspace = size_t{256} << 20;
-
-#if CUDART_VERSION >= 13000
-#define TENON_CUDNN_PACKAGE "nvidia-cudnn-cu13"
-#else
-#define TENON_CUDNN_PACKAGE "nvidia-cudnn-cu12"
-#endif
-
-const Library cudnn_library("cuDNN", "libcudnn.so.9", "computes convolutions",
-                            "kernels of Tenon's own compute convolutions", TENON_CUDNN_PACKAGE,
-                            [](const Library& l, char* text, size_t room) {
-                              decltype(cudnn::version)* version = nullptr;
-                              if (!l.find(version, "cudnnGetVersion")) return;
-                              const size_t v = version();  // 9.19.0 is 91900
-                              std::snprintf(text, room, "%zu.%zu.%zu", v / 10000, v % 10000 / 100, v % 100);
-                            });
-
-struct CudnnCalls {
-  decltype(cudnn::error_string)* error_string;
-  decltype(cudnn::create)* create;
-  decltype(cudnn::set_stream)* set_stream;
-  decltype(cudnn::tensor_create)* tensor_create;
-  decltype(cudnn::tensor_set)* tensor_set;
-  decltype(cudnn::filter_create)* filter_create;
-  decltype(cudnn::filter_set)* filter_set;
-  decltype(cudnn::conv_create)* conv_create;
-  decltype(cudnn::conv_set)* conv_set;
-  decltype(cudnn::conv_set_groups)* conv_set_groups;
-  decltype(cudnn::conv_set_math)* conv_set_math;
-  decltype(cudnn::activation_create)* activation_create;
-  decltype(cudnn::activation_set)* activation_set;
-  decltype(cudnn::forward_find)* forward_find;
-  decltype(cudnn::data_find)* data_find;
-  decltype(cudnn::filter_find)* filter_find;
-  decltype(cudnn::forward_room)* forward_room;
-  decltype(cudnn::data_room)* data_room;
-  decltype(cudnn::filter_room)* filter_room;
-  decltype(cudnn::forward)* forward;
-  decltype(cudnn::forward_bias)* forward_bias;
-  decltype(cudnn::backward_data)* backward_data;
-  decltype(cudnn::backward_filter)* backward_filter;
-  bool found;
-
-  CudnnCalls() {
-    // It opens cuBLASLt by its name alone, and then finds the one that is open already.
-    cublas_there();
-    const Library& l = cudnn_library;
-    found =
-        l.find(error_string, "cudnnGetErrorString") && l.find(create, "cudnnCreate") &&
-        l.find(set_stream, "cudnnSetStream") && l.find(tensor_create, "cudnnCreateTensorDescriptor") &&
-        l.find(tensor_set, "cudnnSetTensor4dDescriptorEx") && l.find(filter_create, "cudnnCreateFilterDescriptor") &&
-        l.find(filter_set, "cudnnSetFilter4dDescriptor") && l.find(conv_create, "cudnnCreateConvolutionDescriptor") &&
-        l.find(conv_set, "cudnnSetConvolution2dDescriptor") &&
-        l.find(conv_set_groups, "cudnnSetConvolutionGroupCount") &&
-        l.find(conv_set_math, "cudnnSetConvolutionMathType") &&
-        l.find(activation_create, "cudnnCreateActivationDescriptor") &&
-        l.find(activation_set, "cudnnSetActivationDescriptor") &&
-        l.find(forward_find, "cudnnGetConvolutionForwardAlgorithm_v7") &&
-        l.find(data_find, "cudnnGetConvolutionBackwardDataAlgorithm_v7") &&
-        l.find(filter_find, "cudnnGetConvolutionBackwardFilterAlgorithm_v7") &&
-        l.find(forward_room, "cudnnGetConvolutionForwardWorkspaceSize") &&
-        l.find(data_room, "cudnnGetConvolutionBackwardDataWorkspaceSize") &&
-        l.find(filter_room, "cudnnGetConvolutionBackwardFilterWorkspaceSize") &&
-        l.find(forward, "cudnnConvolutionForward") && l.find(forward_bias, "cudnnConvolutionBiasActivationForward") &&
-        l.find(backward_data, "cudnnConvolutionBackwardData") &&
-        l.find(backward_filter, "cudnnConvolutionBackwardFilter");
-  }
-};
-const CudnnCalls& cudnn_calls() {
-  static const CudnnCalls calls;
-  return calls;
-}
 
 /// An image or a filter as the library takes it.
 struct DnnPlace {
@@ -280,13 +133,13 @@ struct DnnConv {
   bool with_bias = false;  ///< the library adds it to the sums; else it is added to the result
 };
 
-bool make_dnn_place(const CudnnCalls& dnn, const DnnPlace& p, int type, cudnn::TensorDesc* desc) {
+bool make_dnn_place(const cudnn::Calls& dnn, const DnnPlace& p, int type, cudnn::TensorDesc* desc) {
   return dnn.tensor_create(desc) == cudnn::success &&
          dnn.tensor_set(*desc, type, p.size[0], p.size[1], p.size[2], p.size[3], p.stride[0], p.stride[1], p.stride[2],
                         p.stride[3]) == cudnn::success;
 }
 
-bool describe_conv(const CudnnCalls& dnn, const DnnKey& key, DnnConv* p) {
+bool describe_conv(const cudnn::Calls& dnn, const DnnKey& key, DnnConv* p) {
   const auto type = static_cast<DType>(key.type);
   const int real = cudnn_type(type);
   const int compute = type == DType::f64 ? cudnn::real_f64 : cudnn::real_f32;
@@ -317,7 +170,7 @@ bool conv_adds_products(ConvDirection direction, int algo) {
   }
 }
 
-DnnConv prepare_conv(const CudnnCalls& dnn, cudnn::Handle handle, const DnnKey& key) {
+DnnConv prepare_conv(const cudnn::Calls& dnn, cudnn::Handle handle, const DnnKey& key) {
   DnnConv p;
   if (!describe_conv(dnn, key, &p)) return p;
   const auto direction = static_cast<ConvDirection>(key.direction);
@@ -335,8 +188,8 @@ DnnConv prepare_conv(const CudnnCalls& dnn, cudnn::Handle handle, const DnnKey& 
     const cudnn::Perf& offer = offers[i];
     const bool tensor_cores =
         offer.math == cudnn::tensor_op_math || offer.math == cudnn::tensor_op_math_with_conversion;
-    if (offer.status || offer.determinism != cudnn::deterministic || offer.memory > kConvWorkspace ||
-        !conv_adds_products(direction, offer.algo) || (f32 && tensor_cores))
+    if (offer.status || offer.determinism != cudnn::deterministic || !conv_adds_products(direction, offer.algo) ||
+        (f32 && tensor_cores))
       continue;
     // An offer is an algorithm together with a way of multiplying; f32's is the one that was asked for.
     if (!f32 && dnn.conv_set_math(p.conv, offer.math)) continue;
@@ -369,7 +222,7 @@ DnnConvs& dnn_convs() {
   return *all;
 }
 
-DnnDevice open_dnn(const CudnnCalls& dnn) {
+DnnDevice open_dnn(const cudnn::Calls& dnn) {
   DnnDevice d;
   if (dnn.create(&d.handle)) d.handle = nullptr;
   if (dnn.activation_create(&d.none) || dnn.activation_set(d.none, cudnn::identity, cudnn::propagate_nan, 0))
@@ -412,9 +265,16 @@ void add_channel_bias(const Args& c, const Operand& y, const Operand& bias) {
 bool conv_by_cudnn(const Args& c, ConvDirection direction, const ConvShape& shape, const Operand& x, const Operand& w,
                    const Operand& y, const Operand& bias) {
   const bool biased = bias.there();
+  // Images as the library sees them: without data where they are copied first.
+  Operand image_x = x, image_y = y;
+  for (Operand* read : {&image_x, &image_y}) {
+    const bool written = direction == (read == &image_x ? ConvDirection::of_input : ConvDirection::result);
+    if (!written && read->type() != DType::f64 && !image_packed_in(*read, kChannelsLast))
+      *read = image_packed_as(*read, kChannelsLast, nullptr);
+  }
   DnnKey key;
-  if (!dnn_key_of(c, direction, shape, x, w, y, biased, &key)) return false;
-  const CudnnCalls& dnn = cudnn_calls();
+  if (!dnn_key_of(c, direction, shape, image_x, w, image_y, biased, &key)) return false;
+  const cudnn::Calls& dnn = cudnn::calls();
   if (!dnn.found) return false;
   DnnConvs& convs = dnn_convs();
   std::lock_guard lock(convs.mutex);  // a handle has one stream at a time
@@ -430,6 +290,13 @@ bool conv_by_cudnn(const Args& c, ConvDirection direction, const ConvShape& shap
   void* room = p.workspace ? dnn_room(c, static_cast<int64_t>(p.workspace)) : nullptr;
   if (p.workspace && !room) return false;
   const auto& order = key.format == cudnn::nhwc ? kChannelsLast : kRowMajor;
+  for (Operand* read : {&image_x, &image_y}) {
+    if (read->data) continue;
+    const Operand& given = read == &image_x ? x : y;
+    read->data = dnn_room(c, given.numel() * static_cast<int64_t>(itemsize(given.type())));
+    if (!read->data) return false;
+    copy_elements(c, *read, given);
+  }
   Operand filter = w;
   if (!image_packed_in(w, order)) {
     void* packed = dnn_room(c, w.numel() * static_cast<int64_t>(itemsize(w.type())));
@@ -445,21 +312,21 @@ bool conv_by_cudnn(const Args& c, ConvDirection direction, const ConvShape& shap
   const void* beta = wide ? static_cast<const void*>(&zero) : &zero_f32;
   int status = cudnn::not_supported;
   if (direction == ConvDirection::of_input) {
-    status = dnn.backward_data(handle, alpha, p.w, filter.data, p.y, y.data, p.conv, p.algo, room, p.workspace, beta,
-                               p.x, x.data);
+    status = dnn.backward_data(handle, alpha, p.w, filter.data, p.y, image_y.data, p.conv, p.algo, room, p.workspace,
+                               beta, p.x, image_x.data);
   } else if (direction == ConvDirection::of_weight) {
-    status = dnn.backward_filter(handle, alpha, p.x, x.data, p.y, y.data, p.conv, p.algo, room, p.workspace, beta, p.w,
-                                 filter.data);
+    status = dnn.backward_filter(handle, alpha, p.x, image_x.data, p.y, image_y.data, p.conv, p.algo, room, p.workspace,
+                                 beta, p.w, filter.data);
     if (status == cudnn::success && filter.data != w.data) copy_elements(c, w, filter);
   } else {
     const bool at_once = p.with_bias && device->second.none && bias.stride[0] == 1;
     if (at_once)
-      status = dnn.forward_bias(handle, alpha, p.x, x.data, p.w, filter.data, p.conv, p.algo, room, p.workspace, beta,
-                                p.y, y.data, p.bias, bias.data, device->second.none, p.y, y.data);
+      status = dnn.forward_bias(handle, alpha, p.x, image_x.data, p.w, filter.data, p.conv, p.algo, room, p.workspace,
+                                beta, p.y, image_y.data, p.bias, bias.data, device->second.none, p.y, image_y.data);
     if (at_once && dnn_refused(status)) p.with_bias = false;
     if (!at_once || dnn_refused(status)) {
-      status = dnn.forward(handle, alpha, p.x, x.data, p.w, filter.data, p.conv, p.algo, room, p.workspace, beta, p.y,
-                           y.data);
+      status = dnn.forward(handle, alpha, p.x, image_x.data, p.w, filter.data, p.conv, p.algo, room, p.workspace, beta,
+                           p.y, image_y.data);
       if (status == cudnn::success && biased) add_channel_bias(c, y, bias);
     }
   }
@@ -472,7 +339,7 @@ bool conv_by_cudnn(const Args& c, ConvDirection direction, const ConvShape& shap
     std::snprintf(text, sizeof text, "a convolution by cuDNN: %s", dnn.error_string(status));
     throw Failure(text);
   }
-  c.by(cudnn_library.name());
+  c.by(cudnn::kName);
   return true;
 }
 

@@ -5,7 +5,7 @@
 #include "core/cuda/runtime.h"
 
 // What is called of cuDNN 9 (Note [Libraries of the GPU]), by NVIDIA's documentation of its libraries cudnn_ops and
-// cudnn_cnn. Names are NVIDIA's in this house's spelling; conv_library.cu holds them against cudnn.h where it is there.
+// cudnn_cnn. Names are NVIDIA's in this house's spelling; cudnn.cu holds them against cudnn.h where it is there.
 namespace tenon::cuda::cudnn {
 
 /// The thousands of a status are its kind: those of bad_param and not_supported come before anything is queued.
@@ -97,5 +97,38 @@ int backward_data(Handle, const void* alpha, FilterDesc, const void* w, TensorDe
                   void* workspace, size_t workspace_bytes, const void* beta, TensorDesc, void* dx);
 int backward_filter(Handle, const void* alpha, TensorDesc, const void* x, TensorDesc, const void* dy, ConvDesc,
                     int algo, void* workspace, size_t workspace_bytes, const void* beta, FilterDesc, void* dw);
+
+inline constexpr const char* kName = "cuDNN";
+
+/// The functions above. The first use opens the library.
+struct Calls {
+  decltype(cudnn::error_string)* error_string;
+  decltype(cudnn::create)* create;
+  decltype(cudnn::set_stream)* set_stream;
+  decltype(cudnn::tensor_create)* tensor_create;
+  decltype(cudnn::tensor_set)* tensor_set;
+  decltype(cudnn::filter_create)* filter_create;
+  decltype(cudnn::filter_set)* filter_set;
+  decltype(cudnn::conv_create)* conv_create;
+  decltype(cudnn::conv_set)* conv_set;
+  decltype(cudnn::conv_set_groups)* conv_set_groups;
+  decltype(cudnn::conv_set_math)* conv_set_math;
+  decltype(cudnn::activation_create)* activation_create;
+  decltype(cudnn::activation_set)* activation_set;
+  decltype(cudnn::forward_find)* forward_find;
+  decltype(cudnn::data_find)* data_find;
+  decltype(cudnn::filter_find)* filter_find;
+  decltype(cudnn::forward_room)* forward_room;
+  decltype(cudnn::data_room)* data_room;
+  decltype(cudnn::filter_room)* filter_room;
+  decltype(cudnn::forward)* forward;
+  decltype(cudnn::forward_bias)* forward_bias;
+  decltype(cudnn::backward_data)* backward_data;
+  decltype(cudnn::backward_filter)* backward_filter;
+  bool found;  ///< all of them
+
+  Calls();
+};
+const Calls& calls();
 
 }  // namespace tenon::cuda::cudnn

@@ -169,6 +169,7 @@ int callable(Pass pass, int status, const Conv& conv, int algo, const void* work
                    : conv.type == DType::f32 ? cudnn::fma_math
                                              : cudnn::tensor_op_math;
   if (algo != right_algo(pass, conv) || conv.how.math != math) return cudnn::not_supported;
+  if (conv.how.pad[0] > 2) return cudnn::not_supported;  // so that a caller is seen to bear what was offered in vain
   return bytes < room_of(pass, conv) || (bytes > 0 && !workspace) ? cudnn::bad_param : cudnn::success;
 }
 
