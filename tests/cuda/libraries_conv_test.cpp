@@ -42,12 +42,12 @@ void convolve(const char* name, const Function& f, const std::vector<Tensor>& in
 }
 
 /// The bias is left out where there are two inputs.
-Function with(const Conv2dOptions& o) {
+Function layer(const Conv2dOptions& o) {
   return [o](const auto& in) { return conv2d(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); };
 }
 /// The same, with a gradient that comes in channels-last order, as between the convolutions of a network.
-Function between(const Conv2dOptions& o) {
-  return [o](const auto& in) { return permute(with(o)(in), {0, 2, 3, 1}); };
+Function between_layers(const Conv2dOptions& o) {
+  return [o](const auto& in) { return permute(layer(o)(in), {0, 2, 3, 1}); };
 }
 
 TEST(CudaLibraries, ConvolutionsOfEveryType) {
@@ -56,18 +56,18 @@ TEST(CudaLibraries, ConvolutionsOfEveryType) {
                                         scattered({4}, 3, t)};
     const std::vector<Tensor> plain = {biased[0], biased[1]};
     const Conv2dOptions padded{{1, 1}, {1, 1}, {1, 1}, 1};
-    convolve("a gradient by rows", with(padded), biased);
-    convolve("a gradient by channels", between(padded), biased);
-    convolve("no bias, a gradient by rows", with(padded), plain);
-    convolve("no bias, a gradient by channels", between(padded), plain);
+    convolve("a gradient by rows", layer(padded), biased);
+    convolve("a gradient by channels", between_layers(padded), biased);
+    convolve("no bias, a gradient by rows", layer(padded), plain);
+    convolve("no bias, a gradient by channels", between_layers(padded), plain);
   }
 }
 
 TEST(CudaLibraries, ConvolutionsOfEveryShape) {
   const auto run = [](const char* name, const Shape& x, const Shape& w, const Conv2dOptions& o) {
     const std::vector<Tensor> in = {scattered(x, 1), scattered(w, 2), scattered({w[0]}, 3)};
-    convolve(name, with(o), in);
-    convolve(name, between(o), in);
+    convolve(name, layer(o), in);
+    convolve(name, between_layers(o), in);
   };
   run("strides that differ", {2, 3, 9, 8}, {5, 3, 3, 2}, {{2, 3}, {1, 2}, {1, 1}, 1});
   run("a stride beyond the kernel", {2, 3, 16, 9}, {5, 3, 2, 2}, {{5, 4}, {1, 0}, {1, 1}, 1});
@@ -83,8 +83,8 @@ TEST(CudaLibraries, ConvolutionsOfEveryShape) {
 /// Of one tap it is a product of matrices wherever pixels are rows of one.
 TEST(CudaLibraries, ConvolutionsThatAreProducts) {
   const std::vector<Tensor> in = {scattered({2, 3, 5, 5}, 1), scattered({4, 3, 1, 1}, 2), scattered({4}, 3)};
-  convolve("a gradient by channels", between({}), in, kNone);
-  convolve("a gradient by rows", with({}), in, {false, true, true});
+  convolve("a gradient by channels", between_layers({}), in, kNone);
+  convolve("a gradient by rows", layer({}), in, {false, true, true});
 }
 
 /// The emulated library offers nothing for channels-last filters that are dilated, and refuses deep padding when it is
@@ -95,11 +95,11 @@ TEST(CudaLibraries, ConvolutionsThatAreRefused) {
     return std::vector<Tensor>{scattered({2, 3, 6, 7}, 1, t), scattered({4, 3, 3, 3}, 2, t), scattered({4}, 3, t)};
   };
   for (const DType t : {DType::f32, DType::f16}) {
-    convolve("dilated", between(dilated), inputs(t), kNone);
-    convolve("dilated, a gradient by rows", with(dilated), inputs(t), kNone);
+    convolve("dilated", between_layers(dilated), inputs(t), kNone);
+    convolve("dilated, a gradient by rows", layer(dilated), inputs(t), kNone);
   }
-  convolve("dilated, of f64", between(dilated), inputs(DType::f64));
-  for (const DType t : {DType::f32, DType::f64, DType::bf16}) convolve("deep", with(deep), inputs(t), kNone);
+  convolve("dilated, of f64", between_layers(dilated), inputs(DType::f64));
+  for (const DType t : {DType::f32, DType::f64, DType::bf16}) convolve("deep", layer(deep), inputs(t), kNone);
 }
 
 TEST(CudaLibraries, ConvolutionsOfOperandsByStrides) {
