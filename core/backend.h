@@ -40,6 +40,8 @@ struct Backend {
   void (*drop_graph)(void* graph, Stream stream) = nullptr;
   /// Its kernels take what they work in themselves: OpDef::workspace is not asked.
   bool own_workspace = false;
+  /// Its kernels take halves wherever the CPU's do (OpInfo::own_halves); else those ops are run in f32 too.
+  bool own_halves = false;
 };
 
 /// Gives a number to a type of device. Throws Error where the name is taken or there are no numbers left.

@@ -1,3 +1,4 @@
+#include "engine/cuda/conv_library.h"
 #include "engine/cuda/conv_shape.h"
 #include "engine/cuda/gemm.h"
 
@@ -292,6 +293,8 @@ void conv_run(Args& c, bool gradient) {
   c.want(from.dtype == to.dtype && w.dtype == to.dtype && (!bias.there() || bias.dtype == to.dtype));
   const ConvShape s = conv_shape(c, gradient ? to : from, gradient ? from : to, w.size + 2);
   if (to.numel() == 0 || conv_as_matmul(c, s, from, w, to, gradient)) return;
+  const ConvDirection direction = gradient ? ConvDirection::of_input : ConvDirection::result;
+  if (conv_by_cudnn(c, direction, s, gradient ? to : from, w, gradient ? from : to, bias)) return;
   with_product_type(to.type(), [&](auto one) {
     using T = decltype(one);
     ConvPass<T> p{s, gradient, conv_image(from), conv_image(to), nullptr, nullptr, 0, 1, 1, 0, 0, nullptr};

@@ -1,3 +1,4 @@
+#include "engine/cuda/conv_library.h"
 #include "engine/cuda/conv_shape.h"
 #include "engine/cuda/gemm.h"
 
@@ -246,7 +247,10 @@ void run_conv2d_weight(Args& c) {
   with_product_type(gw.type(), [&](auto one) {
     using T = decltype(one);
     const WeightPass<T> p{s, conv_image(x), conv_image(gy), pixels, 0, nullptr, 0, 0};
-    if (gw.numel() > 0 && !conv_weight_as_matmul(c, s, x, gy, gw)) conv_weight_gradient(c, p, gw);
+    const Operand no_bias{{nullptr, -1, 0, {}, {}}};
+    if (gw.numel() > 0 && !conv_weight_as_matmul(c, s, x, gy, gw) &&
+        !conv_by_cudnn(c, ConvDirection::of_weight, s, x, gw, gy, no_bias))
+      conv_weight_gradient(c, p, gw);
     if (bias && gb.numel() > 0) conv_bias_gradient<T>(c, p.gy, pixels, gb);
   });
 }

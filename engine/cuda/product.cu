@@ -250,6 +250,8 @@ LtProducts& lt_products() {
 
 }  // namespace
 
+bool cublas_there() { return cublas_library.there(); }
+
 bool product_by_cublas(const Args& c, const GemmPlan& plan) {
   LtKey key;
   if (!key_of(c, plan, &key)) return false;

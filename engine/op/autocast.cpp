@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/dry_device.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
@@ -39,8 +40,7 @@ Tensor cast_kept(const Tensor& t, DType to) {
   return k.to;
 }
 
-/// Whether the kernel that serves this call takes these halves as they are. Devices that register kernels of their own
-/// take f32.
+/// Whether the kernel that serves this call takes these halves as they are.
 bool takes_halves(const OpDef& op, const Tensor* in, int inputs) {
   if (!op.info.own_halves) return false;
   const Tensor* first = nullptr;
@@ -50,7 +50,7 @@ bool takes_halves(const OpDef& op, const Tensor* in, int inputs) {
     if (in[i].dtype() != first->dtype()) return false;
   }
   const Device d = first->device();
-  return d.type == DeviceType::cpu || d.type == DeviceType::meta || is_dry(d);
+  return d.type == DeviceType::cpu || d.type == DeviceType::meta || is_dry(d) || backend_of(d).own_halves;
 }
 
 /// Casts an op made for f32 around: halves in as f32, results out as halves.

@@ -91,6 +91,7 @@ Backend cuda_backend() {
   Backend b;
   b.name = "cuda";
   b.own_workspace = true;
+  b.own_halves = true;
   b.take = [](Device d, size_t bytes) { return pool_of(d).take(bytes, t_state.stream, t_state.origin.category); };
   b.give = [](Device d, void* data, size_t) { pool_of(d).give(data); };
   b.copy = [](void* to, Device to_device, const void* from, Device from_device, size_t bytes, Stream s) {

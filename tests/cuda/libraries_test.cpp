@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/backend.h"
 #include "core/cuda_module.h"
 #include "engine/op/cuda_device.h"
 #include "engine/ops/create.h"
@@ -13,35 +12,15 @@
 #include "engine/ops/view.h"
 #include "tests/cuda/against_cpu.h"
 #include "tests/cuda/emulated.h"
+#include "tests/cuda/library_runs.h"
 
 namespace tenon {
 namespace {
 
 using emulated::expect_the_cpus;
+using emulated::library_there;
+using emulated::runs_while;
 using emulated::scattered;
-
-bool library_there(const std::string& name) {
-  emulated::device();
-  cuda::LibraryFacts l;
-  for (int32_t i = 0; cuda_module()->library(i, &l) == cuda::done; ++i)
-    if (name == l.name) return l.there;
-  ADD_FAILURE() << "the module does not know " << name;
-  return false;
-}
-
-int64_t runs_by(const std::string& library, const std::string& op) {
-  for (const LibraryRuns& r : cuda_library_runs())
-    if (r.op == op && r.library == library) return r.count;
-  return 0;
-}
-
-/// How often an op was computed by a library while f ran.
-template <class F>
-int64_t runs_while(const std::string& library, const std::string& op, F&& f) {
-  const int64_t before = runs_by(library, op);
-  f();
-  return runs_by(library, op) - before;
-}
 
 TEST(CudaLibraries, AreToldWithWhyTheyAreMissing) {
   emulated::device();

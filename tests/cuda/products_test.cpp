@@ -2,6 +2,12 @@
 // convolutions, several tiles of attention.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "core/backend.h"
+#include "engine/autograd/autograd.h"
+#include "engine/op/op.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/create.h"
@@ -10,6 +16,7 @@
 #include "engine/ops/rnn.h"
 #include "engine/ops/view.h"
 #include "tests/cuda/against_cpu.h"
+#include "tests/cuda/emulated.h"
 
 namespace tenon {
 namespace {
@@ -49,6 +56,33 @@ TEST(CudaProducts, Convolutions) {
   run("channels apart", {3, 24, 15, 14}, {24, 1, 3, 3}, {{2, 1}, {1, 1}, {1, 1}, 24});
   run("one tap", {3, 40, 9, 9}, {70, 40, 1, 1}, {});
   run("one tap that skips", {3, 40, 9, 9}, {70, 40, 1, 1}, {{2, 2}, {0, 0}, {1, 1}, 1}, DType::f16);
+}
+
+/// Halves reach the kernels of products as halves: in f32 copies they would not be the business of tensor cores.
+TEST(CudaProducts, TakeHalvesAsTheyAre) {
+  struct Seen : OpObserver {
+    std::map<std::string, std::set<DType>> types;
+    void after(const Call& c, int64_t, int64_t) override {
+      for (int i = 0; i < c.inputs; ++i)
+        if (c.in[i]) types[c.op->info.name].insert(c.in[i].dtype());
+    }
+  };
+  for (const DType t : {DType::f16, DType::bf16}) {
+    const auto there = [&](const Shape& size) {
+      Tensor x = to_device(scattered(size, 1, t), emulated::device());
+      set_requires_grad(x);
+      return x;
+    };
+    const Tensor x = there({2, 3, 6, 5}), w = there({4, 3, 3, 3}), a = there({4, 5}), b = there({5, 3});
+    Seen seen;
+    {
+      ObserveScope watch(seen);
+      const Tensor y = conv2d(x, w), p = matmul(a, b);
+      grad({y, p}, {x, w, a, b}, {ones_like(y), ones_like(p)}, {}, false);
+    }
+    for (const char* op : {"conv2d", "conv2d_input", "conv2d_weight", "matmul"})
+      EXPECT_EQ(seen.types[op], std::set<DType>{t}) << op;
+  }
 }
 
 TEST(CudaProducts, Attention) {

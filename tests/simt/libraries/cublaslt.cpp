@@ -5,10 +5,12 @@
 
 #include <vector>
 
-#include "core/half.h"
 #include "engine/cuda/cublas_lt.h"
+#include "tests/simt/libraries/numbers.h"
 
 namespace cublas = tenon::cuda::cublas;
+using tenon::emulated::number_at;
+using tenon::emulated::put_number;
 
 namespace tenon::cuda::cublas {
 struct HandleOpaque {};
@@ -36,32 +38,11 @@ namespace {
 constexpr int kInvalid = 7, kNotSupported = 15;
 constexpr size_t kWanted = 4096;  // of working memory, whose use is proven by writing all of it
 
-double number_at(const void* data, int type, int64_t at) {
-  switch (type) {
-    case cublas::real_f32:
-      return static_cast<const float*>(data)[at];
-    case cublas::real_f64:
-      return static_cast<const double*>(data)[at];
-    case cublas::real_f16:
-      return tenon::half_to_float(static_cast<const uint16_t*>(data)[at]);
-    default:
-      return tenon::bfloat_to_float(static_cast<const uint16_t*>(data)[at]);
-  }
-}
-void put_number(void* data, int type, int64_t at, double x) {
-  switch (type) {
-    case cublas::real_f32:
-      static_cast<float*>(data)[at] = static_cast<float>(x);
-      break;
-    case cublas::real_f64:
-      static_cast<double*>(data)[at] = x;
-      break;
-    case cublas::real_f16:
-      static_cast<uint16_t*>(data)[at] = tenon::float_to_half(static_cast<float>(x));
-      break;
-    default:
-      static_cast<uint16_t*>(data)[at] = tenon::float_to_bfloat(static_cast<float>(x));
-  }
+tenon::DType dtype_of(int type) {
+  return type == cublas::real_f64    ? tenon::DType::f64
+         : type == cublas::real_f16  ? tenon::DType::f16
+         : type == cublas::real_bf16 ? tenon::DType::bf16
+                                     : tenon::DType::f32;
 }
 
 struct Product {
@@ -93,7 +74,7 @@ int product_of(cublas::Desc desc, cublas::Layout a, cublas::Layout b, cublas::La
 }
 
 void compute(const Product& p, bool add, const void* a, const void* b, void* c) {
-  const int type = p.c.type;
+  const tenon::DType type = dtype_of(p.c.type);
   const int64_t a_row = p.desc.transa ? p.a.ld : 1, a_col = p.desc.transa ? 1 : p.a.ld;
   const int64_t b_row = p.desc.transb ? p.b.ld : 1, b_col = p.desc.transb ? 1 : p.b.ld;
   for (int64_t batch = 0; batch < p.c.batches; ++batch)
