@@ -56,6 +56,7 @@ struct KernelCall {
   int32_t inputs, outputs, attr_count;
   int32_t device;
   void* stream;  ///< a cudaStream_t
+  int32_t tf32;  ///< products of f32 may round their factors to TF32
   /// Memory of the device for as long as the work queued by this call needs it. Null where there is none left: return
   /// out_of_memory then.
   void* (*take)(Scratch* scratch, size_t bytes);

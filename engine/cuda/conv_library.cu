@@ -17,7 +17,7 @@
 //   - it says that it is deterministic, as everything of Tenon's is;
 //   - sums are sums of products. Those of transforms (FFT, Winograd) carry the rounding of the largest numbers of a
 //     tile, or of a whole image, into all of its others, and an infinity too;
-//   - f32 is multiplied as f32 and not as TF32, halves by tensor cores with sums in f32.
+//   - f32 is multiplied as f32, and as TF32 only where the call allows it; halves by tensor cores with sums in f32.
 // The library is fast with images that are channels-last and filters of the same order. Ours mostly lie by output
 // channel, input channel, row and column, and are copied before, or their gradient after; so is a gradient of the
 // result that came in another order. f64 is left as it lies: the library has no channels-last algorithms for it. A
@@ -37,10 +37,10 @@ struct DnnKey {
   DnnPlace x, y;
   int32_t filter[4];  ///< output channels, input channels of a group, rows, columns
   int32_t padding[2], stride[2], dilation[2], groups;
-  int32_t device, direction, type, format, bias;
+  int32_t device, direction, type, format, bias, tf32;
   bool operator<(const DnnKey& o) const { return std::memcmp(this, &o, sizeof *this) < 0; }
 };
-static_assert(sizeof(DnnKey) == 4 * (2 * 8 + 4 + 6 + 1 + 5));
+static_assert(sizeof(DnnKey) == 4 * (2 * 8 + 4 + 6 + 1 + 6));
 
 constexpr int kRowMajor[] = {3, 2, 1, 0}, kChannelsLast[] = {1, 3, 2, 0};  // axes, the innermost first
 
@@ -106,6 +106,7 @@ bool dnn_key_of(const Args& c, ConvDirection direction, const ConvShape& s, cons
   key->type = y.dtype;
   key->format = last ? cudnn::nhwc : cudnn::nchw;
   key->bias = bias;
+  key->tf32 = y.type() == DType::f32 && c.tf32();
   return true;
 }
 
@@ -139,13 +140,17 @@ bool make_dnn_place(const cudnn::Calls& dnn, const DnnPlace& p, int type, cudnn:
                         p.stride[3]) == cudnn::success;
 }
 
+/// f32 that is multiplied as it is.
+bool exact_f32(const DnnKey& key) { return static_cast<DType>(key.type) == DType::f32 && !key.tf32; }
+
 bool describe_conv(const cudnn::Calls& dnn, const DnnKey& key, DnnConv* p) {
   const auto type = static_cast<DType>(key.type);
   const int real = cudnn_type(type);
   const int compute = type == DType::f64 ? cudnn::real_f64 : cudnn::real_f32;
-  const int math = type == DType::f64   ? cudnn::default_math
-                   : type == DType::f32 ? cudnn::fma_math
-                                        : cudnn::tensor_op_math;
+  // "Default" is TF32 for f32.
+  const int math = exact_f32(key)                             ? cudnn::fma_math
+                   : type == DType::f64 || type == DType::f32 ? cudnn::default_math
+                                                              : cudnn::tensor_op_math;
   const int channels = key.filter[0];
   return make_dnn_place(dnn, key.x, real, &p->x) && make_dnn_place(dnn, key.y, real, &p->y) &&
          (!key.bias || make_dnn_place(dnn, {{1, channels, 1, 1}, {channels, 1, 1, 1}}, real, &p->bias)) &&
@@ -183,16 +188,16 @@ DnnConv prepare_conv(const cudnn::Calls& dnn, cudnn::Handle handle, const DnnKey
   else
     status = dnn.filter_find(handle, p.x, p.y, p.conv, p.w, cudnn::filter_algos, &found, offers);
   if (status) return p;
-  const bool f32 = static_cast<DType>(key.type) == DType::f32;
+  const bool exact = exact_f32(key);
   for (int i = 0; i < found; ++i) {
     const cudnn::Perf& offer = offers[i];
     const bool tensor_cores =
         offer.math == cudnn::tensor_op_math || offer.math == cudnn::tensor_op_math_with_conversion;
     if (offer.status || offer.determinism != cudnn::deterministic || !conv_adds_products(direction, offer.algo) ||
-        (f32 && tensor_cores))
+        (exact && tensor_cores))
       continue;
     // An offer is an algorithm together with a way of multiplying; f32's is the one that was asked for.
-    if (!f32 && dnn.conv_set_math(p.conv, offer.math)) continue;
+    if (!exact && dnn.conv_set_math(p.conv, offer.math)) continue;
     if (direction == ConvDirection::result)
       status = dnn.forward_room(handle, p.x, p.w, p.conv, p.y, offer.algo, &p.workspace);
     else if (direction == ConvDirection::of_input)

@@ -10,7 +10,7 @@ namespace tenon::cuda::cublas {
 
 enum Status : int { success = 0 };
 enum DataType : int { real_f32 = 0, real_f64 = 1, real_f16 = 2, real_bf16 = 14 };
-enum ComputeType : int { compute_f32 = 68, compute_f64 = 70 };
+enum ComputeType : int { compute_f32 = 68, compute_f64 = 70, compute_tf32 = 77 };
 enum Operation : int32_t { plain = 0, transposed = 1 };
 enum Epilogue : uint32_t { epilogue_bias = 4 };
 enum ReductionScheme : uint32_t { reduction_none = 0, reduction_compute_type = 2 };

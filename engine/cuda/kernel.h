@@ -95,6 +95,7 @@ class Args {
   }
   int device() const { return call_.device; }
   void* stream() const { return call_.stream; }
+  bool tf32() const { return call_.tf32 != 0; }
   /// Says which library computes what this call queued, where it is not a kernel of the module's own.
   void by(const char* library) const { call_.library = library; }
   /// Ends the call with what the runtime says of the launch just made.

@@ -17,8 +17,8 @@ constexpr bool same(int64_t ours, int64_t theirs) { return ours == theirs; }
 static_assert(same(success, CUBLAS_STATUS_SUCCESS) && same(plain, CUBLAS_OP_N) && same(transposed, CUBLAS_OP_T) &&
               same(real_f32, CUDA_R_32F) && same(real_f64, CUDA_R_64F) && same(real_f16, CUDA_R_16F) &&
               same(real_bf16, CUDA_R_16BF) && same(compute_f32, CUBLAS_COMPUTE_32F) &&
-              same(compute_f64, CUBLAS_COMPUTE_64F) && same(epilogue_bias, CUBLASLT_EPILOGUE_BIAS) &&
-              same(reduction_none, CUBLASLT_REDUCTION_SCHEME_NONE) &&
+              same(compute_f64, CUBLAS_COMPUTE_64F) && same(compute_tf32, CUBLAS_COMPUTE_32F_FAST_TF32) &&
+              same(epilogue_bias, CUBLASLT_EPILOGUE_BIAS) && same(reduction_none, CUBLASLT_REDUCTION_SCHEME_NONE) &&
               same(reduction_compute_type, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) &&
               same(desc_transa, CUBLASLT_MATMUL_DESC_TRANSA) && same(desc_transb, CUBLASLT_MATMUL_DESC_TRANSB) &&
               same(desc_epilogue, CUBLASLT_MATMUL_DESC_EPILOGUE) &&
@@ -120,7 +120,8 @@ struct LtKey {
   LtMatrix a, b, c;
   int64_t batches;
   int32_t device, type, bias, add;
-  int64_t by_rows;        ///< a is B' and b is A'
+  int32_t by_rows;  ///< a is B' and b is A'
+  int32_t tf32;
   uint32_t alignment[4];  ///< in bytes: of a, b, c and the bias
   bool operator<(const LtKey& o) const { return std::memcmp(this, &o, sizeof *this) < 0; }
 };
@@ -154,6 +155,7 @@ bool key_of(const Args& args, const GemmPlan& p, LtKey* key) {
     if (key->a.batch_stride < 0 || key->b.batch_stride < 0 || key->c.batch_stride <= 0) return false;
   }
   key->by_rows = by_rows;
+  key->tf32 = p.type == DType::f32 && args.tf32();
   key->device = args.device();
   key->type = static_cast<int32_t>(p.type);
   key->bias = p.bias != nullptr;
@@ -204,7 +206,10 @@ LtProduct prepare(const CublasCalls& lt, cublas::Handle handle, const LtKey& key
   LtProduct p;
   const auto type = static_cast<DType>(key.type);
   const int real = cublas_type(type);
-  if (lt.desc_create(&p.desc, type == DType::f64 ? cublas::compute_f64 : cublas::compute_f32,
+  if (lt.desc_create(&p.desc,
+                     type == DType::f64 ? cublas::compute_f64
+                     : key.tf32         ? cublas::compute_tf32
+                                        : cublas::compute_f32,
                      type == DType::f64 ? cublas::real_f64 : cublas::real_f32))
     return p;
   bool made = set_of(lt, p.desc, cublas::desc_transa, static_cast<int32_t>(key.a.operation)) &&

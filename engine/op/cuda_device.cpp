@@ -18,6 +18,7 @@
 #include "engine/op/cuda_graph.h"
 #include "engine/op/host_kernel.h"
 #include "engine/op/op.h"
+#include "engine/op/tf32.h"
 
 namespace tenon {
 namespace {
@@ -260,6 +261,7 @@ void run_cuda_kernel(const Call& c) {
     call.attr_count = static_cast<int32_t>(attrs.args().size());
     call.device = c.stream.device.index;
     call.stream = cuda_stream(c.stream);
+    call.tf32 = t_tf32;
     call.take = take_scratch;
     call.scratch = &scratch;
     const cuda::Outcome outcome = kernel.entry->run(&call);

@@ -81,6 +81,13 @@ std::vector<AttrDef> plain_keys() {
        1e30,
        "fp16: what gradients are multiplied by at first; overflows lower it, and good steps raise it",
        {}},
+      {"tf32",
+       false,
+       none,
+       none,
+       "on a GPU, products and convolutions of f32 are multiplied by its tensor cores in TF32: factors rounded to 10 "
+       "bits of mantissa, sums in f32 (PyTorch's allow_tf32); elsewhere it changes nothing",
+       {}},
       {"compile",
        true,
        none,

@@ -2,11 +2,16 @@
 // of a machine with a GPU. Where they are missing (TENON_CUDA_LIBRARIES names no folder of them), kernels of our own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "core/cuda_module.h"
 #include "engine/op/cuda_device.h"
+#include "engine/op/tf32.h"
+#include "engine/ops/conv.h"
 #include "engine/ops/create.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/view.h"
@@ -82,6 +87,40 @@ TEST(CudaLibraries, RowsWithABias) {
   const Tensor there_b = to_host(b);
   for (int64_t i = 0; i < here.numel(); ++i) EXPECT_NEAR(there_b.data<float>()[i], here.data<float>()[i], 1e-5) << i;
   EXPECT_NE(to_host(a).data<float>()[0], there_b.data<float>()[0]);
+}
+
+/// How far the result lies from the CPU's, as a part of the largest.
+double distance_from_cpu(const emulated::Function& f, const std::vector<Tensor>& inputs, bool tf32) {
+  std::vector<Tensor> there;
+  for (const Tensor& t : inputs) there.push_back(to_device(t, emulated::device()));
+  Tensor y;
+  {
+    const Tf32Scope scope(tf32);
+    y = to_host(f(there));
+  }
+  const Tensor here = f(inputs);
+  double apart = 0, largest = 0;
+  for (int64_t i = 0; i < here.numel(); ++i) {
+    apart = std::max(apart, std::abs(double{y.data<float>()[i]} - here.data<float>()[i]));
+    largest = std::max(largest, std::abs(double{here.data<float>()[i]}));
+  }
+  return apart / largest;
+}
+
+TEST(CudaLibraries, FactorsAreRoundedToTf32OnlyWhereThatIsAllowed) {
+  const emulated::Function product = [](const auto& in) { return matmul(in[0], in[1]); };
+  const emulated::Function convolution = [](const auto& in) { return conv2d(in[0], in[1], {}, {}); };
+  const std::vector<Tensor> matrices = {scattered({20, 40}, 1), scattered({40, 24}, 2)},
+                            image = {scattered({2, 8, 9, 9}, 1), scattered({16, 8, 3, 3}, 2)};
+  for (const auto& [f, inputs, library] :
+       {std::tuple{product, matrices, "cuBLASLt"}, std::tuple{convolution, image, "cuDNN"}}) {
+    SCOPED_TRACE(library);
+    EXPECT_LT(distance_from_cpu(f, inputs, false), 1e-6);
+    const double rounded = distance_from_cpu(f, inputs, true);
+    EXPECT_LT(rounded, 2e-3);
+    EXPECT_EQ(rounded > 1e-5, library_there(library)) << rounded;
+    EXPECT_LT(distance_from_cpu(f, inputs, false), 1e-6) << "what was kept for TF32 is not taken without";
+  }
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ int product_of(cublas::Desc desc, cublas::Layout a, cublas::Layout b, cublas::La
                      p->n == static_cast<int64_t>(c->cols) && d->rows == c->rows && d->cols == c->cols;
   const bool wide = c->type == cublas::real_f64;
   const bool types = a->type == b->type && b->type == c->type && c->type == d->type &&
-                     desc->compute == (wide ? cublas::compute_f64 : cublas::compute_f32) &&
+                     (desc->compute == (wide ? cublas::compute_f64 : cublas::compute_f32) ||
+                      (desc->compute == cublas::compute_tf32 && c->type == cublas::real_f32)) &&
                      desc->scale == (wide ? cublas::real_f64 : cublas::real_f32);
   const bool batches = a->batches == b->batches && b->batches == c->batches && c->batches == d->batches;
   if (!sizes || !types || !batches) return kInvalid;
@@ -75,6 +76,10 @@ int product_of(cublas::Desc desc, cublas::Layout a, cublas::Layout b, cublas::La
 
 void compute(const Product& p, bool add, const void* a, const void* b, void* c) {
   const tenon::DType type = dtype_of(p.c.type);
+  const auto factor = [&](const void* data, int64_t at) {
+    const double x = number_at(data, type, at);
+    return p.desc.compute == cublas::compute_tf32 ? tenon::emulated::as_tf32(x) : x;
+  };
   const int64_t a_row = p.desc.transa ? p.a.ld : 1, a_col = p.desc.transa ? 1 : p.a.ld;
   const int64_t b_row = p.desc.transb ? p.b.ld : 1, b_col = p.desc.transb ? 1 : p.b.ld;
   for (int64_t batch = 0; batch < p.c.batches; ++batch)
@@ -82,8 +87,8 @@ void compute(const Product& p, bool add, const void* a, const void* b, void* c) 
       for (int64_t i = 0; i < p.m; ++i) {
         double sum = 0;
         for (int64_t l = 0; l < p.k; ++l)
-          sum += number_at(a, type, batch * p.a.batch_stride + i * a_row + l * a_col) *
-                 number_at(b, type, batch * p.b.batch_stride + l * b_row + j * b_col);
+          sum += factor(a, batch * p.a.batch_stride + i * a_row + l * a_col) *
+                 factor(b, batch * p.b.batch_stride + l * b_row + j * b_col);
         const int64_t at = batch * p.c.batch_stride + j * p.c.ld + i;
         if (p.desc.epilogue == cublas::epilogue_bias) sum += number_at(simt::reachable(p.desc.bias), type, i);
         if (add) sum += number_at(c, type, at);

@@ -65,7 +65,11 @@ struct Conv {
   cudnn::ConvDescOpaque how;
   DType type;
 
-  double read(const void* data, int64_t at) const { return tenon::emulated::number_at(data, type, at); }
+  bool by_tf32() const { return type == DType::f32 && how.math != cudnn::fma_math; }
+  double read(const void* data, int64_t at) const {
+    const double x = tenon::emulated::number_at(data, type, at);
+    return by_tf32() ? tenon::emulated::as_tf32(x) : x;
+  }
   int64_t in_group() const { return w.size[1]; }
   int64_t out_group() const { return w.size[0] / how.groups; }
   /// The row (axis 0) or column of x under a tap; negative outside.
@@ -168,7 +172,7 @@ int callable(Pass pass, int status, const Conv& conv, int algo, const void* work
   const int math = conv.type == DType::f64   ? cudnn::default_math
                    : conv.type == DType::f32 ? cudnn::fma_math
                                              : cudnn::tensor_op_math;
-  if (algo != right_algo(pass, conv) || conv.how.math != math) return cudnn::not_supported;
+  if (algo != right_algo(pass, conv) || (conv.how.math != math && !conv.by_tf32())) return cudnn::not_supported;
   if (conv.how.pad[0] > 2) return cudnn::not_supported;  // so that a caller is seen to bear what was offered in vain
   return bytes < room_of(pass, conv) || (bytes > 0 && !workspace) ? cudnn::bad_param : cudnn::success;
 }

@@ -1,4 +1,8 @@
 #pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
 #include "core/dtype.h"
 #include "core/half.h"
 
@@ -16,6 +20,13 @@ inline double number_at(const void* data, DType type, int64_t at) {
     default:
       return static_cast<const float*>(data)[at];
   }
+}
+
+/// A factor of f32 as tensor cores read it in TF32: 10 bits of mantissa.
+inline double as_tf32(double x) {
+  if (!std::isfinite(x)) return x;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(x));
+  return std::bit_cast<float>((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
 }
 
 inline void put_number(void* data, DType type, int64_t at, double x) {
