@@ -71,6 +71,23 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
 /// The tensor with its values where the host can read them: itself on the CPU, else a copy with the same strides,
 /// without history. This is where values cross to the host.
 Tensor to_host(const Tensor& t);
+/// While it lives, to_host() on this thread knows the values of `there` and of its views from `here`, of which it is a
+/// copy: nothing is copied, and nobody waits for a device. Until somebody writes to either.
+class KnownOnHost {
+ public:
+  KnownOnHost(const Tensor& there, const Tensor& here);
+  ~KnownOnHost();
+  KnownOnHost(const KnownOnHost&) = delete;
+
+ private:
+  friend Tensor to_device(const Tensor& t, Device device);
+  /// Undefined where the values are not known.
+  static Tensor of(const Tensor& t);
+
+  Tensor there_, here_;  // undefined where they are one
+  uint32_t there_version_ = 0, here_version_ = 0;
+  KnownOnHost* outer_;
+};
 /// The same for any device: itself where it is there already. On meta, a tensor of the same size.
 Tensor to_device(const Tensor& t, Device device);
 

@@ -2,13 +2,12 @@
 
 #include "engine/ops/dense.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/readings.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/sum_of_squares.h"
 
 namespace tenon::optim {
 namespace {
-
-double norm(const Tensor& t) { return std::sqrt(sum_of_squares(t)); }
 
 /// Adam's direction plus the decay, made as long as the parameter: u = m^ / (sqrt(v^) + eps) + wd p; p -= lr |p| / |u|
 /// u, with a ratio of 1 where either is 0. You et al., Large batch optimization for deep learning (2019), algorithm 2.
@@ -30,7 +29,9 @@ class Lamb : public Optimizer {
     double t = static_cast<double>(age(i)), bias1 = 1 - std::pow(beta1_, t), bias2 = 1 - std::pow(beta2_, t);
     Tensor u = div(mul(m, 1 / bias1), add(sqrt(mul(v, 1 / bias2)), eps_));
     if (decay(i) != 0) u = add(u, mul(p, decay(i)));
-    double length = norm(p), wanted = norm(u);
+    Readings norms(p.device());
+    const size_t of_p = sum_of_squares(p, norms), of_u = sum_of_squares(u, norms);
+    double length = std::sqrt(norms.at(of_p)), wanted = std::sqrt(norms.at(of_u));
     sub_(w, mul(u, lr * (length > 0 && wanted > 0 ? length / wanted : 1)));
   }
 

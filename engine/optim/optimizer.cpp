@@ -1,5 +1,6 @@
 #include "engine/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -10,6 +11,7 @@
 #include "engine/autograd/autograd.h"
 #include "engine/nn/init.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/readings.h"
 #include "engine/optim/sum_of_squares.h"
 
 namespace tenon::optim {
@@ -46,11 +48,19 @@ void Optimizer::zero_grad() {
 }
 
 double Optimizer::gradient_norm() {
+  Readings alone(parameters_.empty() ? Device{} : parameters_[0].tensor.device());
+  return gradient_norm(alone);
+}
+
+double Optimizer::gradient_norm(Readings& with) {
+  std::vector<std::pair<size_t, size_t>> sums;  // of a parameter, a number
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (const Tensor g = grad_of(parameters_[i].tensor)) sums.emplace_back(i, sum_of_squares(g, with));
+  std::fill(norms_.begin(), norms_.end(), 0);
   double total = 0;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor g = grad_of(parameters_[i].tensor);
-    const double sum = g ? sum_of_squares(g) : 0;
-    norms_[i] = std::sqrt(sum);
+  for (const auto& [parameter, number] : sums) {
+    const double sum = with.at(number);
+    norms_[parameter] = std::sqrt(sum);
     total += sum;
   }
   return std::sqrt(total);

@@ -9,6 +9,9 @@
 #include "engine/nn/module.h"
 #include "engine/spec/attr.h"
 
+namespace tenon {
+class Readings;
+}
 namespace tenon::optim {
 
 /// What holds for one parameter apart from the others.
@@ -28,6 +31,8 @@ class Optimizer {
   /// Drops every gradient.
   void zero_grad();
   /// 2-norm over all gradients; reads them once and writes nothing. Not finite exactly where a gradient is not.
+  /// What else is there to be read of the device is read with it.
+  double gradient_norm(Readings& with);
   double gradient_norm();
   /// The norm of each parameter's gradient as of the last gradient_norm(), in the order of parameters(); 0 without a
   /// gradient.

@@ -3,8 +3,8 @@
 #include "engine/kernels/update.h"
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
-#include "engine/ops/create.h"
 #include "engine/ops/dense_room.h"
+#include "engine/ops/readings.h"
 
 namespace tenon::optim {
 namespace {
@@ -40,11 +40,15 @@ const Register<SumOfSquares> sum_of_squares_op;
 
 }  // namespace
 
+size_t sum_of_squares(const Tensor& t, Readings& readings) {
+  return readings.add([&](Tensor& out) {
+    const NoAttrs attrs;
+    run_kernel(Register<SumOfSquares>::def(), &attrs, &t, 1, &out);
+  });
+}
 double sum_of_squares(const Tensor& t) {
-  Tensor out = empty({}, DType::f64, t.device());
-  const NoAttrs attrs;
-  run_kernel(Register<SumOfSquares>::def(), &attrs, &t, 1, &out);
-  return item(out);
+  Readings alone(t.device());
+  return alone.at(sum_of_squares(t, alone));
 }
 
 }  // namespace tenon::optim

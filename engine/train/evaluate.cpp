@@ -67,7 +67,8 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
   for (const MetricDef& def : metrics())
     if (has(def.tasks)) judges.push_back({&def, def.make(view)});
   Evaluation e;
-  double loss = 0;
+  Readings readings(device);
+  std::vector<std::pair<size_t, double>> losses;  // of batches, and what each counts for
   const int64_t size = evaluation_batch();
   int64_t batches = (set.size() + size - 1) / size;
   for (int64_t b = 0; b < batches; ++b) {
@@ -76,7 +77,8 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
     std::iota(rows.begin(), rows.end(), b * size);
     int64_t n = static_cast<int64_t>(rows.size());
     data::Batch batch = data::fetch(set, std::move(rows));
-    bring(batch);
+    std::optional<KnownOnHost> known;
+    bring(batch, known);
     const auto compute = [&] {
       std::optional<AutocastScope> autocast;
       if (low && !program) autocast.emplace(*low);
@@ -88,13 +90,15 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
     const PlannedStep::Values v =
         planned_evaluation && !program ? planned_evaluation->run(batch.x, target_of(batch), 1, {}, compute) : compute();
     const Tensor& output = v.output;
-    loss += item(v.loss) * (task->sums() ? 1.0 : static_cast<double>(n));
+    losses.emplace_back(readings.add(v.loss), task->sums() ? 1.0 : static_cast<double>(n));
     e.samples += n;
     const Tensor scores = to_host(task->scores(output)), answers = to_host(task->answers(target_of(batch)));
     for (Judge& j : judges) j.meter->add(scores, answers);
     if (observer) observer(batch.rows, scores, answers);
   }
   if (progress) progress(batches, batches);
+  double loss = 0;
+  for (const auto& [number, weight] : losses) loss += readings.at(number) * weight;
   e.loss = e.samples ? loss / static_cast<double>(e.samples) : 0;
   e.accuracy = -1;
   e.decisive = {"loss", e.loss, false};
@@ -142,10 +146,11 @@ StepResult TrainingSession::Impl::probe(const std::vector<int64_t>& rows) {
   tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
   Changed changed(*model, averaged ? &*average : nullptr);
   data::Batch batch;
+  std::optional<KnownOnHost> known;
   {
     PhaseScope phase(Phase::data);
     batch = data::fetch(*data.test, rows);
-    bring(batch);
+    bring(batch, known);
   }
   r.samples = batch.whole;
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
@@ -166,7 +171,8 @@ double TrainingSession::Impl::loss_ahead() {
   data::Batch batch = loader->next();
   seek();
   if (batch.whole == 0) return std::numeric_limits<double>::quiet_NaN();
-  bring(batch);
+  std::optional<KnownOnHost> known;
+  bring(batch, known);
   Changed changed(*model, nullptr);
   const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
   double loss = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/backend.h"
 #include "core/cuda_module.h"
@@ -190,9 +191,10 @@ void TrainingSession::Impl::share_buffers() {
   if (!buffers.empty()) replica->broadcast(buffers);
 }
 
-void TrainingSession::Impl::bring(data::Batch& batch) const {
+void TrainingSession::Impl::bring(data::Batch& batch, std::optional<KnownOnHost>& known) const {
   batch.x = to_device(batch.x, device);
-  batch.y = to_device(batch.y, device);
+  const Tensor here = std::exchange(batch.y, to_device(batch.y, device));
+  known.emplace(batch.y, here);
 }
 
 data::Batch TrainingSession::Impl::dry_batch(const data::Dataset& set, int64_t n) const {
@@ -227,12 +229,13 @@ void TrainingSession::Impl::build_average() {
 }
 
 /// Clips, updates, and decides whether to.
-void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch) {
+void TrainingSession::Impl::apply(StepResult& r, const data::Batch& batch, Terms& terms) {
   ProfileScope span("optimizer");
   {
     ProfileScope norm("gradient norm");
-    r.grad_norm = optimizer->gradient_norm();
+    r.grad_norm = optimizer->gradient_norm(terms.readings);
   }
+  r.loss = settle(batch, &r, terms);
   if (scaler) {
     r.loss_scale = scaler->scale();
     const bool overflowed = !on_all(!(std::isfinite(r.loss) && !std::isfinite(r.grad_norm) && !scaler->hopeless()));
@@ -303,11 +306,12 @@ StepResult TrainingSession::Impl::step(StepEdits* made) {
   tell([&](TrainingObserver& o) { o.on_step_begin(r.step); });
   start_training();
   data::Batch batch;
+  std::optional<KnownOnHost> known;
   {
     PhaseScope phase(Phase::data);
     ProfileScope span("wait for batch");
     batch = is_dry(device) ? next_dry_batch() : loader->next();
-    if (batch.whole > 0) bring(batch);
+    if (batch.whole > 0) bring(batch, known);
   }
   share_buffers();
   r.epoch = batch.epoch;
@@ -325,12 +329,14 @@ StepResult TrainingSession::Impl::step(StepEdits* made) {
   }
   tell([&](TrainingObserver& o) { o.on_batch(batch); });
   if (made && planned) planned->stay_eager("values are changed within them");
-  r.loss = gradients(batch, &r, made == nullptr);
+  Readings readings(device);
+  Terms terms{.readings = readings};
+  pass(batch, &r, terms, made == nullptr);
   if (made) made->on_backward();
   tell([](TrainingObserver& o) { o.on_backward(); });
   {
     PhaseScope phase(Phase::optimizer);
-    apply(r, batch);
+    apply(r, batch, terms);
     if (r.applied) callbacks.on_update(trained, r.step);
     if (made) made->on_end();
     ++done;

@@ -11,13 +11,16 @@
 
 namespace tenon {
 
-double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* step, bool may_plan) {
+double TrainingSession::Impl::Terms::sum(const std::vector<Part>& parts) const {
+  double all = 0;
+  for (const Part& p : parts) all += readings.at(p.number) * p.share;
+  return all;
+}
+
+void TrainingSession::Impl::pass(const data::Batch& batch, StepResult* step, Terms& terms, bool may_plan) {
   optimizer->zero_grad();
   const Tensor& target = target_of(batch);
   const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);
-  double total_loss = 0;
-  int64_t right = 0;  // of all parts; below 0: nothing is right or wrong here
-  TeacherLoss told;
   for (int64_t part = 0; part < parts; ++part) {
     if (part == kDryParts - 1 && is_dry(device)) part = parts - 1;
     int64_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
@@ -33,13 +36,14 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
       PlannedStep::Values v;
       v.output = (*model)(x);
       answer = parts == 1 ? target : narrow(target, 0, begin, count);
-      v.loss = loss_of(x, v.output, answer, step ? &told : nullptr, share);
+      v.loss = loss_of(x, v.output, answer, step ? &terms : nullptr, share);
       return v;
     };
     const auto look = [&](const PlannedStep::Values& v) {
-      if (step && right >= 0) {
-        const int64_t of_part = task->right(v.output, answer);
-        right = of_part < 0 ? -1 : right + of_part;
+      if (step && terms.judged) {
+        const std::optional<size_t> right = task->right(v.output, answer, terms.readings);
+        terms.judged = right.has_value();
+        if (right) terms.right.push_back(*right);
       }
       if (step && part + 1 == parts) tell([&](TrainingObserver& o) { o.on_forward(v.output, v.loss); });
     };
@@ -63,7 +67,7 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
       answer = target;
       PhaseScope phase(Phase::forward);
       look(v);
-      total_loss += item(v.loss) * share;
+      terms.loss.push_back({terms.readings.add(v.loss), share});
       continue;
     }
     Tensor loss;
@@ -74,27 +78,34 @@ double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* st
       look(v);
       loss = v.loss;
     }
-    total_loss += item(loss) * share;
+    terms.loss.push_back({terms.readings.add(loss), share});
     back(loss);
   }
-  auto judge = [&](double all_right) {
-    if (step && right >= 0) step->accuracy = all_right / static_cast<double>(batch.whole * task->targets_per_sample());
-  };
-  const auto tell_parts = [&](const auto& sum) {
-    if (step && told.outputs) step->teacher_loss = sum(*told.outputs);
-    if (step && told.features) step->feature_loss = sum(*told.features);
-  };
-  if (!replica) {
-    judge(static_cast<double>(right));
-    tell_parts([](double mine) { return mine; });
-    return total_loss;
-  }
+  if (!replica) return;
   PhaseScope phase(Phase::communication);
   ProfileScope span("replicas");
   replica->finish(leaves);
-  if (step && right >= 0) judge(replica->sum(static_cast<double>(right)));
-  tell_parts([this](double mine) { return replica->sum(mine); });
-  return replica->sum(total_loss);
+  terms.total = settle(batch, step, terms);  // here, so that all ranks ask each other in the same order
+}
+
+double TrainingSession::Impl::settle(const data::Batch& batch, StepResult* step, const Terms& terms) const {
+  if (terms.total) return *terms.total;
+  const auto of_all = [this](double mine) { return replica ? replica->sum(mine) : mine; };
+  if (step && terms.judged) {
+    double right = 0;
+    for (const size_t number : terms.right) right += terms.readings.at(number);
+    step->accuracy = of_all(right) / static_cast<double>(batch.whole * task->targets_per_sample());
+  }
+  if (step && !terms.outputs.empty()) step->teacher_loss = of_all(terms.sum(terms.outputs));
+  if (step && !terms.features.empty()) step->feature_loss = of_all(terms.sum(terms.features));
+  return of_all(terms.sum(terms.loss));
+}
+
+double TrainingSession::Impl::gradients(const data::Batch& batch, StepResult* step) {
+  Readings readings(device);
+  Terms terms{.readings = readings};
+  pass(batch, step, terms);
+  return settle(batch, step, terms);
 }
 
 void TrainingSession::Impl::plan_steps() {

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/state.h"
 #include "engine/data/loader.h"
 #include "engine/model/graph_module.h"
 #include "engine/nn/random_state.h"
+#include "engine/ops/readings.h"
 #include "engine/optim/grad_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
@@ -103,13 +105,24 @@ struct TrainingSession::Impl {
   void start_training();
   WeightMap start_from(std::vector<GivenTensor> tensors);
   void learn_from(std::unique_ptr<Teacher> given);
-  /// Sums of what the teacher adds to the loss of a step, before it is weighed; nothing where it adds none.
-  struct TeacherLoss {
-    std::optional<double> outputs, features;
+  /// What the forward passes of a step leave to be read: numbers of `readings`, with the share of the batch that they
+  /// are of.
+  struct Terms {
+    struct Part {
+      size_t number;
+      double share;
+    };
+    Readings& readings;
+    std::vector<Part> loss;
+    std::vector<Part> outputs, features;  ///< what the teacher adds to it, before that is weighed
+    std::vector<size_t> right;
+    bool judged = true;           ///< false: nothing is right or wrong here
+    std::optional<double> total;  ///< the loss, where it has been read
+    /// The sum of parts, times their shares.
+    double sum(const std::vector<Part>& parts) const;
   };
-  /// The loss of a part of a batch, the teacher's share with it; `told` receives that times `share`.
-  Tensor loss_of(const Tensor& x, const Tensor& output, const Tensor& answer, TeacherLoss* told = nullptr,
-                 double share = 1);
+  /// The loss of a part of a batch, the teacher's share with it, of which `told` learns.
+  Tensor loss_of(const Tensor& x, const Tensor& output, const Tensor& answer, Terms* told = nullptr, double share = 1);
   void build_average();
   void join_replicas();
   /// Gives every rank the weights of rank 0.
@@ -117,8 +130,8 @@ struct TrainingSession::Impl {
   /// Gives every rank the running statistics of rank 0.
   void share_buffers();
   bool on_all(bool mine) const { return replica ? replica->all_of(mine) : mine; }
-  /// To where the model is.
-  void bring(data::Batch& batch) const;
+  /// To where the model is. While `known` lives, its targets can be read without waiting.
+  void bring(data::Batch& batch, std::optional<KnownOnHost>& known) const;
   /// Samples without values, on the dry device.
   data::Batch dry_batch(const data::Dataset& set, int64_t n) const;
   /// A batch on the dry device, and as many behind it as a run has ready while it computes.
@@ -126,16 +139,19 @@ struct TrainingSession::Impl {
   StepResult step();
   /// The step itself; `made`: its edits, null: it has none.
   StepResult step(StepEdits* made);
-  /// Forward and backward of a batch at the parameters as they are; gradients are left in them. Returns the loss. With
-  /// a `step`, which is then the one that is taken, observers are told, and it learns its accuracy. `may_plan`: nobody
-  /// works within it.
-  double gradients(const data::Batch& batch, StepResult* step, bool may_plan = false);
+  /// Forward and backward of a batch at the parameters as they are; gradients are left in them. With a `step`, which is
+  /// then the one that is taken, observers are told. `may_plan`: nobody works within it.
+  void pass(const data::Batch& batch, StepResult* step, Terms& terms, bool may_plan = false);
+  /// Reads what a pass left: the loss, and what `step` is to know beside it.
+  double settle(const data::Batch& batch, StepResult* step, const Terms& terms) const;
+  /// pass() and settle().
+  double gradients(const data::Batch& batch, StepResult* step);
   bool plans(int64_t parts);
   /// Begins with no plan, where the recipe asks for any.
   void plan_steps();
   /// What both kinds of plans say, that of evaluations marked so.
   std::vector<std::string> of_plans(const std::function<std::vector<std::string>(PlannedStep&)>& ask) const;
-  void apply(StepResult& r, const data::Batch& batch);
+  void apply(StepResult& r, const data::Batch& batch, Terms& terms);
   void average_weights(const StepResult& r);
   nn::RandomState random_state() const;
   /// Of the model, or of another `program` in its place.

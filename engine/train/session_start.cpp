@@ -87,7 +87,7 @@ void TrainingSession::Impl::learn_from(std::unique_ptr<Teacher> given) {
   teacher = std::move(given);
 }
 
-Tensor TrainingSession::Impl::loss_of(const Tensor& x, const Tensor& output, const Tensor& answer, TeacherLoss* told,
+Tensor TrainingSession::Impl::loss_of(const Tensor& x, const Tensor& output, const Tensor& answer, Terms* told,
                                       double share) {
   const Tensor own = task->loss(output, answer);
   if (!learns_from_teacher(recipe) || (is_dry(device) && !teacher)) return own;
@@ -95,12 +95,12 @@ Tensor TrainingSession::Impl::loss_of(const Tensor& x, const Tensor& output, con
     throw Error(fmt::format("the teacher that distill.from = {} names is not there", recipe.text("distill.from")),
                 "begin a run with tenon train, or reset distill.from");
   const Tensor far = task->distance(output, (*teacher)(x), temperature);
-  if (told) told->outputs = told->outputs.value_or(0) + item(far) * share;
+  if (told) told->outputs.push_back({told->readings.add(far), share});
   const Tensor learnt = add(mul(own, 1 - teacher_weight), mul(far, teacher_weight));
   if (!features) return learnt;
   // A mean of all elements; where losses of samples are added up, so is it.
   const Tensor each = features->distance(), apart = task->sums() ? mul(each, static_cast<double>(x.size(0))) : each;
-  if (told) told->features = told->features.value_or(0) + item(apart) * share;
+  if (told) told->features.push_back({told->readings.add(apart), share});
   return add(learnt, mul(apart, feature_weight));
 }
 

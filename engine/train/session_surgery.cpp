@@ -89,7 +89,8 @@ void TrainingSession::Impl::undo_norms(const std::vector<std::string>& layers) {
   data::Batch batch = loader->next();
   seek();
   if (batch.whole == 0) return;
-  bring(batch);
+  std::optional<KnownOnHost> known;
+  bring(batch, known);
   std::map<std::string, Tensor> running;  // this pass moves those of other norms
   for (const nn::Named& b : model->buffers()) running[b.name] = clone(b.tensor);
   std::vector<std::unique_ptr<Undone>> undone;

@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
-#include "core/backend.h"
 #include "core/dry_device.h"
 #include "core/error.h"
-#include "core/half.h"
 #include "engine/data/dataset.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/pointwise.h"
+#include "engine/ops/readings.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/view.h"
 #include "engine/train/class_balance.h"
+#include "engine/train/count_right.h"
 #include "engine/train/recipe.h"
 
 namespace tenon {
@@ -19,57 +19,6 @@ namespace {
 
 bool has_classes(const std::string& task) {
   return task == "classification" || task == "segmentation" || task == "language";
-}
-
-struct Half {
-  uint16_t bits;
-  explicit operator float() const { return half_to_float(bits); }
-};
-struct BFloat {
-  uint16_t bits;
-  explicit operator float() const { return bfloat_to_float(bits); }
-};
-
-/// Counts over every place of the targets in turn; the scores of one lie along `axis` (none: there is one score, of
-/// which above `yes` says yes).
-template <class T, class Answer>
-int64_t count_right(const Tensor& scores, int axis, const Tensor& answers, float yes) {
-  const bool binary = axis < 0;
-  const int64_t classes = binary ? 1 : scores.size(axis), apart = binary ? 1 : scores.stride()[axis];
-  const T* s = scores.data<T>();
-  const Answer* a = answers.data<Answer>();
-  Dims place = Dims::filled(answers.ndim(), 0);
-  int64_t right = 0;
-  for (int64_t left = answers.numel(); left > 0; --left) {
-    if (binary)
-      right += (static_cast<float>(*s) > yes) == (static_cast<double>(*a) > 0.5);
-    else
-      right += is_best_class(s, classes, apart, static_cast<int64_t>(*a));
-    for (int i = place.n - 1; i >= 0; --i) {
-      const int64_t step = scores.stride()[!binary && i >= axis ? i + 1 : i];
-      s += step, a += answers.stride()[i];
-      if (++place[i] < answers.size(i)) break;
-      s -= step * place[i], a -= answers.stride()[i] * place[i];
-      place[i] = 0;
-    }
-  }
-  return right;
-}
-
-template <class Answer>
-int64_t count_right(const Tensor& scores, int axis, const Tensor& answers, float yes) {
-  switch (scores.dtype()) {
-    case DType::f16:
-      return count_right<Half, Answer>(scores, axis, answers, yes);
-    case DType::bf16:
-      return count_right<BFloat, Answer>(scores, axis, answers, yes);
-    case DType::f64:
-      return count_right<double, Answer>(scores, axis, answers, yes);
-    case DType::f32:
-      return count_right<float, Answer>(scores, axis, answers, yes);
-    default:
-      return -1;
-  }
 }
 
 }  // namespace
@@ -169,13 +118,15 @@ Tensor Task::distance(const Tensor& output, const Tensor& teacher, double temper
   return mul(sums_ ? sum(each) : mean(each), temperature * temperature);
 }
 
-int64_t Task::right(const Tensor& output, const Tensor& target) const {
+std::optional<size_t> Task::right(const Tensor& output, const Tensor& target, Readings& readings) const {
   const bool binary = view_.task == "binary";
-  if (!binary && (!has_classes(view_.task) || target.dtype() != DType::i64)) return -1;
-  if (is_dry(output.device())) return 0;
-  const Tensor scores = to_host(output), answers = to_host(target);
-  return binary ? count_right<float>(scores, -1, answers, probabilities_ ? 0.5f : 0.f)
-                : count_right<int64_t>(scores, class_axis_, answers, 0);
+  if (!binary && (!has_classes(view_.task) || target.dtype() != DType::i64)) return std::nullopt;
+  if (is_dry(output.device())) return readings.add(0.0);
+  if (!counts_right(output.dtype())) return std::nullopt;
+  const int axis = binary ? -1 : class_axis_;
+  const double yes = binary && probabilities_ ? 0.5 : 0;
+  if (output.device() == Device{}) return readings.add(static_cast<double>(count_right(output, target, axis, yes)));
+  return readings.add([&](Tensor& out) { count_right(output, target, axis, yes, out); });
 }
 
 Tensor Task::scores(const Tensor& output) const {

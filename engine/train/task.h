@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/tensor.h"
@@ -8,6 +9,7 @@
 
 namespace tenon {
 
+class Readings;
 class Recipe;
 namespace data {
 class Dataset;
@@ -31,9 +33,9 @@ class Task {
   Tensor distance(const Tensor& output, const Tensor& teacher, double temperature) const;
   /// Whether the output is a score for each class.
   bool picks_classes() const;
-  /// How many of a batch's targets the output gets right; -1 where they are no classes, or shares of several. It reads
-  /// the values as they lie and dispatches no op: what watches a step sees nothing of it.
-  int64_t right(const Tensor& output, const Tensor& target) const;
+  /// How many of a batch's targets the output gets right, as a number of `readings`; none where they are no classes, or
+  /// shares of several. It reads the values as they lie and dispatches no op: what watches a step sees nothing of it.
+  std::optional<size_t> right(const Tensor& output, const Tensor& target, Readings& readings) const;
   /// The form that meters take; of a binary task logits.
   Tensor scores(const Tensor& output) const;
   Tensor answers(const Tensor& target) const;
