@@ -23,6 +23,11 @@ bool writes_input(const Call& call, int i) {
   return false;
 }
 
+bool crosses(const Call& call) {
+  return call.op->info.any_device && call.inputs == 1 && call.outputs == 1 &&
+         !(call.in[0].device() == call.out[0].device());
+}
+
 std::string step_name(const StepTrace::Step& s) {
   return fmt::format("{} #{} of module '{}'", s.op->info.name, s.origin.seq, module_path(s.origin.module));
 }
@@ -126,6 +131,10 @@ void StepTracer::before(const Call& call) {
   if (running_) refuse(fmt::format("{} runs inside the kernel of {}", call.op->info.name, running_->info.name));
   running_ = call.op;
   loops_.seen.clear();
+  if (crosses(call)) {  // what comes from elsewhere is a constant to who reads it
+    if (call.in[0].device() == device_) refuse("a value leaves the device on the way");
+    return;
+  }
   const auto here = [&](const Tensor& t) {
     if (t.storage() && t.device() == device_) return true;
     refuse(fmt::format("{} works on memory that is not {}'s", call.op->info.name,
@@ -158,7 +167,8 @@ void StepTracer::before(const Call& call) {
 
 void StepTracer::after(const Call& call, int64_t, int64_t) {
   running_ = nullptr;
-  if (call.op->view || !trace_.why_not.empty()) return;  // a view is in the windows of what follows
+  // A view is in the windows of what follows.
+  if (call.op->view || crosses(call) || !trace_.why_not.empty()) return;
   StepTrace::Step s;
   s.op = call.op;
   if (call.attrs) s.attrs = call.op->attrs.copy_of(call.attrs);

@@ -6,6 +6,7 @@
 #include "core/backend.h"
 #include "core/error.h"
 #include "engine/op/autocast.h"
+#include "engine/op/tf32.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
 #include "engine/train/session_impl.h"
@@ -47,6 +48,7 @@ struct PlanAtRest {
 
 Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const EvalObserver& observer,
                                            const std::function<Tensor(const Tensor& x)>& program) {
+  const Tf32Scope products(recipe.flag("tf32"));
   PhaseScope phase(Phase::evaluate);
   ModuleScope root(0);
   NoGrad no_grad;
@@ -120,6 +122,7 @@ int64_t TrainingSession::Impl::evaluation_batch() const {
 }
 
 void TrainingSession::Impl::rehearse_evaluation() {
+  const Tf32Scope products(recipe.flag("tf32"));
   const int64_t n = std::min(evaluation_batch(), data.test->size());
   if (n < 1) return;
   PhaseScope phase(Phase::evaluate);
@@ -165,6 +168,7 @@ StepResult TrainingSession::Impl::probe(const std::vector<int64_t>& rows) {
 }
 
 double TrainingSession::Impl::loss_ahead() {
+  const Tf32Scope products(recipe.flag("tf32"));
   PhaseScope phase(Phase::evaluate);
   ModuleScope root(0);
   const NoGrad no_grad;

@@ -4,6 +4,7 @@
 #include "core/profile.h"
 #include "engine/autograd/autograd.h"
 #include "engine/op/autocast.h"
+#include "engine/op/tf32.h"
 #include "engine/ops/create.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/view.h"
@@ -18,6 +19,7 @@ double TrainingSession::Impl::Terms::sum(const std::vector<Part>& parts) const {
 }
 
 void TrainingSession::Impl::pass(const data::Batch& batch, StepResult* step, Terms& terms, bool may_plan) {
+  const Tf32Scope products(recipe.flag("tf32"));
   optimizer->zero_grad();
   const Tensor& target = target_of(batch);
   const int64_t n = batch.x.size(0), parts = std::min(micro_batches, n);

@@ -9,6 +9,7 @@
 #include "core/dry_device.h"
 #include "engine/autograd/autograd.h"
 #include "engine/op/autocast.h"
+#include "engine/op/tf32.h"
 #include "engine/ops/create.h"
 #include "engine/ops/view.h"
 #include "engine/spec/layer_registry.h"
@@ -86,6 +87,7 @@ std::vector<SurgeryRow> TrainingSession::branch(const Checkpoint& state, const R
 void TrainingSession::Impl::undo_norms(const std::vector<std::string>& layers) {
   if (layers.empty() || is_dry(device)) return;
   const NoGrad off;
+  const Tf32Scope products(recipe.flag("tf32"));
   data::Batch batch = loader->next();
   seek();
   if (batch.whole == 0) return;

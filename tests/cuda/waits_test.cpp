@@ -75,12 +75,14 @@ TEST(CudaWaits, WhatTheHostKnowsIsNotReadUntilItIsWritten) {
   EXPECT_EQ(waits_of([&] { EXPECT_EQ(value_at(to_host(there), {0, 0}), 77); }), 1);
 }
 
-double waits_a_step(const Settings& settings) {
+/// Once the model's plan, where it has one, is made and proven, which takes some steps that are compared on the host.
+double waits_a_step(const Settings& settings, bool compile) {
   const Device gpu = emulated::device();
   Recipe recipe = find_template("spirals").recipe;
   for (const auto& [key, value] : settings) recipe.set(key, value);
+  recipe.set("compile", compile ? "true" : "false");
   TrainingSession session(small_model(), recipe, {gpu, nullptr});
-  session.step();
+  for (int i = 0; i < (compile ? 6 : 1); ++i) session.step();
   backend_of(gpu).sync(current_stream(gpu));
   constexpr int kSteps = 4;
   const int64_t before = cuda_waits(gpu);
@@ -94,12 +96,15 @@ double waits_a_step(const Settings& settings) {
 /// Loss, accuracy and norm are read together; all else is queued behind the program.
 TEST(CudaWaits, AStepWaitsOnceForWhatIsReadOfIt) {
   if (std::getenv("TENON_SIMT_PINNED")) GTEST_SKIP() << "little or no memory may be pinned here";
-  EXPECT_EQ(waits_a_step({{"optimizer.type", "adam"}, {"optimizer.clip_norm", "0.5"}}), 1);
-  EXPECT_EQ(waits_a_step({{"optimizer.type", "adam"}, {"data.micro_batches", "3"}}), 1);
-  EXPECT_EQ(waits_a_step({{"optimizer.type", "sgd"}, {"average.type", "ema"}}), 1);
-  EXPECT_EQ(waits_a_step({{"optimizer.type", "adamw"}, {"amp", "fp16"}, {"amp_scale", "8"}}), 1);
-  // One more for every parameter, whose length the step is in proportion to.
-  EXPECT_EQ(waits_a_step({{"optimizer.type", "lamb"}}), 1 + 6);
+  for (const bool compile : {false, true}) {
+    SCOPED_TRACE(compile ? "from a plan" : "op by op");
+    EXPECT_EQ(waits_a_step({{"optimizer.type", "adam"}, {"optimizer.clip_norm", "0.5"}}, compile), 1);
+    EXPECT_EQ(waits_a_step({{"optimizer.type", "adam"}, {"data.micro_batches", "3"}}, compile), 1);
+    EXPECT_EQ(waits_a_step({{"optimizer.type", "sgd"}, {"average.type", "ema"}}, compile), 1);
+    EXPECT_EQ(waits_a_step({{"optimizer.type", "adamw"}, {"amp", "fp16"}, {"amp_scale", "8"}}, compile), 1);
+    // One more for every parameter, whose length the step is in proportion to.
+    EXPECT_EQ(waits_a_step({{"optimizer.type", "lamb"}}, compile), 1 + 6);
+  }
 }
 
 }  // namespace

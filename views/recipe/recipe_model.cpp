@@ -36,7 +36,7 @@ bool told_otherwise(const Recipe& last, const Recipe& next, const std::string& k
   return last.at(key) != next.at(key) && !(filled_in && next.text(key).empty());
 }
 size_t section_of(const std::string& key) {
-  if (key.starts_with("amp") || key == "recompute") return kTitles.size() - 1;
+  if (key.starts_with("amp") || key == "tf32" || key == "recompute") return kTitles.size() - 1;
   for (size_t i = 1; i < kTitles.size(); ++i)
     if (key.starts_with(kTitles[i].prefix)) return i;
   return 0;
