@@ -30,6 +30,8 @@ Table& backend_table() {
 
 bool is_host(Device d) { return d.type == DeviceType::cpu; }
 
+thread_local KnownOnHost* t_known = nullptr;  ///< the innermost
+
 }  // namespace
 
 DeviceType register_backend(const Backend& backend) {
@@ -77,10 +79,6 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
     copy_bytes(between.data(), {}, from, from_device, bytes);
     copy_bytes(to, to_device, between.data(), {}, bytes);
   }
-}
-
-namespace {
-thread_local KnownOnHost* t_known = nullptr;
 }
 
 KnownOnHost::KnownOnHost(const Tensor& there, const Tensor& here) : outer_(std::exchange(t_known, this)) {

@@ -26,7 +26,7 @@ F* of_emulation(const char* name) {
   if (module) dlclose(module);
   return f;
 }
-void* stream_of(int32_t number) {
+void* module_stream(int32_t number) {
   void* stream = nullptr;
   cuda::Why why;
   EXPECT_EQ(cuda_module()->stream(0, number, &stream, &why), cuda::done) << why.text;
@@ -93,7 +93,7 @@ TEST_F(CudaStreams, AFaultIsToldByTheNextWaitAndStays) {
     return "no error";
   };
   Tensor x = full({100}, 3, DType::f32, d);
-  fault(stream_of(0), "an index outside a block");
+  fault(module_stream(0), "an index outside a block");
   EXPECT_EQ(told([&] { abs_(x); }), "no error") << "a launch knows nothing of what is queued before it";
   const std::string wait = told([&] { backend_of(d).sync(current_stream(d)); });
   EXPECT_EQ(wait,
