@@ -30,14 +30,14 @@ struct Backend {
   void (*fill)(void* to, const void* value, size_t item, int64_t count, Stream stream);
   /// Waits until all that was queued is done.
   void (*sync)(Stream stream);
-  /// Work that a stream is given between begin_graph() and end_graph() is not done but recorded, to be done as one by
-  /// replay_graph(), on the same addresses. What cannot be recorded (an end on the host, waiting, an op without a
-  /// kernel of the device) throws Error, and so does end_graph() after that; the stream is then as before. Null:
-  /// nothing is recorded on the device.
+  /// What the thread gives the stream between begin_graph() and end_graph() is not done but recorded, to be done as one
+  /// by replay_graph(), on the same addresses; what other threads give it meanwhile is done as ever. What cannot be
+  /// recorded (an end elsewhere, waiting, an op without a kernel of the device) throws Error, and so does end_graph()
+  /// after that. Null: nothing is recorded on the device.
   void (*begin_graph)(Stream stream) = nullptr;
-  void* (*end_graph)(Stream stream) = nullptr;
+  void* (*end_graph)() = nullptr;
   void (*replay_graph)(void* graph, Stream stream) = nullptr;
-  void (*drop_graph)(void* graph, Stream stream) = nullptr;
+  void (*drop_graph)(void* graph) = nullptr;
   /// Its kernels take what they work in themselves: OpDef::workspace is not asked.
   bool own_workspace = false;
   /// Its kernels take halves wherever the CPU's do (OpInfo::own_halves); else those ops are run in f32 too.
@@ -68,8 +68,8 @@ inline Stream current_stream(Device device) { return {device, t_state.stream}; }
 /// Error for meta.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
 
-/// The tensor with its values where the host can read them: itself on the CPU, else a copy with the same strides,
-/// without history. This is where values cross to the host.
+/// The tensor with its values where the host can read them, without history: itself on the CPU, what is known of it
+/// there (KnownOnHost), else a copy with the same strides. Only to be read. This is where values cross to the host.
 Tensor to_host(const Tensor& t);
 /// While it lives, to_host() on this thread knows the values of `there` and of its views from `here`, of which it is a
 /// copy: nothing is copied, and nobody waits for a device. Until somebody writes to either.

@@ -105,6 +105,7 @@ void BenchNet::step(bool bf16, PlannedStep* planned) const {
 
 void bench_training(const Bench& b, const std::string& name, const BenchNet& net) {
   nn::Module& model = *net.model;
+  if (!(b.device == Device{})) reset_cuda_peak(b.device);
   model.initialize(0);
   model.train();
   PlannedStep planned(model);

@@ -128,11 +128,13 @@ struct Module {
   Outcome (*sync)(int32_t device, void* stream, Why* why);
   /// What is given to `stream` from now on begins when what `other` was given is done. Nobody waits here.
   Outcome (*follow)(int32_t device, void* stream, int32_t other_device, void* other, Why* why);
-  /// What `stream` is given between begin and end is recorded instead of done; `replay` queues all of it, on the same
-  /// addresses. `graph_end` fails where something in between cannot be recorded; the stream is then as before.
+  /// What `stream` is given between begin and end is recorded instead of done; `replay` queues all of it on any stream
+  /// of the device, on the same addresses. `graph_end` fails where something in between cannot be recorded; the stream
+  /// is then as before. The device is not to be waited for as a whole meanwhile, as give() does.
   Outcome (*graph_begin)(int32_t device, void* stream, Why* why);
   Outcome (*graph_end)(int32_t device, void* stream, void** graph, Why* why);
   Outcome (*graph_replay)(int32_t device, void* graph, void* stream, Why* why);
+  /// `stream`: where it was done last; null: nowhere.
   void (*graph_drop)(int32_t device, void* graph, void* stream);
   /// How often the host has waited for the device: sync(), copies to the host, and copies for which no staging memory
   /// was free. Memory that give() gives back is apart.

@@ -36,8 +36,9 @@ Outcome graph_replay(int32_t device, void* graph, void* stream, Why* why) {
 
 void graph_drop(int32_t device, void* graph, void* stream) {
   const OnDevice on(device);
-  cudaStreamSynchronize(static_cast<cudaStream_t>(stream));  // it may be under way
+  if (stream) cudaStreamSynchronize(static_cast<cudaStream_t>(stream));  // it may be under way
   cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+  cudaGetLastError();  // what could be said of a failure belongs to work queued before: its own sync() tells it
 }
 
 }  // namespace tenon::cuda

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -61,6 +62,7 @@ OpenedLibrary open_library(const char* file) {
   OpenedLibrary opened;
   for (const std::string& folder : library_folders()) {
     opened.file = folder.empty() ? file : folder + "/" + file;
+    if (!folder.empty() && access(opened.file.c_str(), F_OK) != 0) continue;
     opened.handle = dlopen(opened.file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened.handle) {
       link_map* found = nullptr;  // the loader's own word for where it is

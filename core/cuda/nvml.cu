@@ -55,8 +55,10 @@ NvmlDevice nvml_device(const NvmlCalls& nvml, int32_t device) {
   std::lock_guard lock(mutex);
   const auto [at, fresh] = all.try_emplace(device, nullptr);
   char bus[64] = "";
-  if (fresh && (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || nvml.by_bus(bus, &at->second) != 0))
+  if (fresh && (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || nvml.by_bus(bus, &at->second) != 0)) {
     at->second = nullptr;
+    cudaGetLastError();  // the runtime keeps it for the next who asks
+  }
   return at->second;
 }
 

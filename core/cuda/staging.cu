@@ -85,8 +85,8 @@ cudaError_t Staging::copy(void* to, const void* from, size_t bytes, cudaStream_t
     if (const cudaError_t error =
             cudaMemcpyAsync(static_cast<char*>(to) + at, staged, piece, cudaMemcpyDefault, stream))
       return error;
-    if (const cudaError_t error = cudaEventRecord(block->passed, stream)) return error;
     block->used += (piece + kStagingUnit - 1) / kStagingUnit * kStagingUnit;
+    if (const cudaError_t error = cudaEventRecord(block->passed, stream)) return error;
     at += piece;
   }
   return cudaSuccess;

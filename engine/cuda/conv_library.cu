@@ -235,15 +235,6 @@ DnnDevice open_dnn(const cudnn::Calls& dnn) {
   return d;
 }
 
-/// Null where there is none left.
-void* dnn_room(const Args& c, int64_t bytes) {
-  try {
-    return c.scratch<char>(bytes);
-  } catch (const OutOfMemory&) {
-    return nullptr;
-  }
-}
-
 bool dnn_refused(int status) { return status / 1000 == 2 || status / 1000 == 3; }
 
 template <class T>
@@ -292,20 +283,18 @@ bool conv_by_cudnn(const Args& c, ConvDirection direction, const ConvShape& shap
   DnnConv& p = found->second;
   if (!p.usable) return false;
 
-  void* room = p.workspace ? dnn_room(c, static_cast<int64_t>(p.workspace)) : nullptr;
-  if (p.workspace && !room) return false;
+  // Where there is no room the call fails: kernels of our own would give other bits.
+  void* room = p.workspace ? c.scratch<char>(static_cast<int64_t>(p.workspace)) : nullptr;
   const auto& order = key.format == cudnn::nhwc ? kChannelsLast : kRowMajor;
   for (Operand* read : {&image_x, &image_y}) {
     if (read->data) continue;
     const Operand& given = read == &image_x ? x : y;
-    read->data = dnn_room(c, given.numel() * static_cast<int64_t>(itemsize(given.type())));
-    if (!read->data) return false;
+    read->data = c.scratch<char>(given.numel() * static_cast<int64_t>(itemsize(given.type())));
     copy_elements(c, *read, given);
   }
   Operand filter = w;
   if (!image_packed_in(w, order)) {
-    void* packed = dnn_room(c, w.numel() * static_cast<int64_t>(itemsize(w.type())));
-    if (!packed) return false;
+    void* packed = c.scratch<char>(w.numel() * static_cast<int64_t>(itemsize(w.type())));
     filter = image_packed_as(w, order, packed);
     if (direction != ConvDirection::of_weight) copy_elements(c, filter, w);
   }

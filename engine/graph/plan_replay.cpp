@@ -1,8 +1,6 @@
 #include "engine/graph/plan_replay.h"
 
 #include <algorithm>
-#include <span>
-#include <utility>
 
 #include "core/backend.h"
 #include "engine/autograd/autograd.h"
@@ -21,48 +19,38 @@ bool held_by_others(const Tensor& t) { return t && (t.impl()->refs.load() > 1 ||
 
 bool PlanReplay::possible(Device device) { return !(device == Device{}) && backend_of(device).begin_graph; }
 
-PlanReplay::PlanReplay(StepPlan& plan, const std::vector<Tensor>& given) : plan_(plan) {
+PlanReplay::PlanReplay(StepPlan& plan, const std::vector<Tensor>& given, bool copies) : plan_(plan), copies_(copies) {
   for (size_t i = 0; i < given.size(); ++i)
     given_.push_back(given[i] && plan.reads(static_cast<int>(i))
                          ? empty_strided({given[i].size(), given[i].stride(), 0}, given[i].dtype(), plan.device())
                          : Tensor());
   memory_ = plan.take_memory();
-  record();
-}
-
-PlanReplay::~PlanReplay() { drop(); }
-
-void PlanReplay::drop() {
-  if (graph_) backend_of(plan_.device()).drop_graph(std::exchange(graph_, nullptr), current_stream(plan_.device()));
-}
-
-void PlanReplay::record() {
-  const Stream stream = current_stream(plan_.device());
+  const Stream stream = current_stream(plan.device());
   const Backend& backend = backend_of(stream.device);
   const NoGrad off;
   backend.begin_graph(stream);
   try {
-    plan_.queue(given_, memory_);
+    plan.queue(given_, memory_);
   } catch (...) {
     try {
-      backend.drop_graph(backend.end_graph(stream), stream);
+      backend.drop_graph(backend.end_graph());
     } catch (const Error&) {  // of what is thrown already
     }
     throw;
   }
-  graph_ = backend.end_graph(stream);
+  graph_ = backend.end_graph();
+}
+
+PlanReplay::~PlanReplay() { backend_of(plan_.device()).drop_graph(graph_); }
+
+bool PlanReplay::free() const {
+  return copies_ || std::none_of(memory_.results.begin() + std::min(kKeptResults, memory_.results.size()),
+                                 memory_.results.end(), held_by_others);
 }
 
 std::vector<Tensor> PlanReplay::run(const std::vector<Tensor>& given) {
   const Device device = plan_.device();
   const Stream stream = current_stream(device);
-  const auto gradients = [&] { return std::span(memory_.results).subspan(kKeptResults); };
-  if (!copies_ && std::any_of(gradients().begin(), gradients().end(), held_by_others)) {
-    copies_ = true;
-    drop();
-    memory_ = plan_.take_memory();
-    record();
-  }
   for (size_t i = 0; i < given_.size(); ++i)
     if (const Tensor& to = given_[i])
       copy_bytes(to.storage()->data, device, given[i].storage()->data, device, to.storage()->bytes);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "core/backend.h"
@@ -60,7 +61,14 @@ class DriverMemory : public DevicePool::Source {
     if (o != cuda::done) throw Error(fmt::format("cuda:{}: {}", device_, why.text));
     return data;
   }
-  void give(void* data) override { runtime().module->give(device_, data); }
+  void give(void* data) override {
+    std::lock_guard lock(mutex_);
+    kept_.push_back(data);
+    CudaGraph::unless_recording([&] {
+      for (void* k : kept_) runtime().module->give(device_, k);
+      kept_.clear();
+    });
+  }
   size_t free_bytes() override {
     cuda::DeviceFacts facts;
     cuda::Why why;
@@ -69,11 +77,16 @@ class DriverMemory : public DevicePool::Source {
 
  private:
   int device_;
+  std::mutex mutex_;
+  std::vector<void*> kept_;  ///< for later: Note [Recording beside others]
 };
 
 DevicePool& pool_of(Device device) { return *runtime().pools[device.index]; }
 
+constexpr uint16_t kRecordingStreams = 0x8000;  // numbers of streams from here on are for recording
+
 void* cuda_stream(Stream s) {
+  if (const CudaGraph* graph = CudaGraph::recording()) return graph->stream();
   thread_local struct {
     Device device;
     uint16_t index;
@@ -99,8 +112,8 @@ Backend cuda_backend() {
     const auto number = [](Device d) { return d.type == DeviceType::cpu ? -1 : int32_t{d.index}; };
     cuda::Why why;
     void* stream = cuda_stream(s);
-    if (CudaGraph* graph = CudaGraph::recording(); graph && to_device.type != from_device.type)
-      graph->refuse("a copy between the host and a device cannot be recorded");
+    if (CudaGraph* graph = CudaGraph::recording(); graph && !(to_device == from_device))
+      graph->refuse("a copy to or from another device cannot be recorded");
     const bool two = to_device.type == from_device.type && to_device.index != from_device.index;
     if (!two) {
       check(runtime().module->copy(to, number(to_device), from, number(from_device), bytes, stream, &why), why,
@@ -125,10 +138,14 @@ Backend cuda_backend() {
     cuda::Why why;
     check(runtime().module->sync(s.device.index, cuda_stream(s), &why), why, s.device);
   };
-  b.begin_graph = [](Stream s) { CudaGraph::begin(s, cuda_stream(s)); };
-  b.end_graph = [](Stream s) -> void* { return CudaGraph::end(s, cuda_stream(s)); };
-  b.replay_graph = [](void* graph, Stream s) { static_cast<CudaGraph*>(graph)->replay(s, cuda_stream(s)); };
-  b.drop_graph = [](void* graph, Stream s) { CudaGraph::drop(static_cast<CudaGraph*>(graph), s, cuda_stream(s)); };
+  b.begin_graph = [](Stream s) {
+    CudaGraph::begin(s.device, [&](uint16_t turn) {
+      return cuda_stream({s.device, static_cast<uint16_t>(kRecordingStreams + turn)});
+    });
+  };
+  b.end_graph = []() -> void* { return CudaGraph::end().release(); };
+  b.replay_graph = [](void* graph, Stream s) { static_cast<CudaGraph*>(graph)->replay(cuda_stream(s)); };
+  b.drop_graph = [](void* graph) { delete static_cast<CudaGraph*>(graph); };
   return b;
 }
 
@@ -226,7 +243,7 @@ namespace {
 
 void* take_scratch(cuda::Scratch* scratch, size_t bytes) {
   try {
-    if (CudaGraph* graph = CudaGraph::recording()) return graph->take(bytes, scratch->device);
+    if (CudaGraph* graph = CudaGraph::recording()) return graph->take(bytes);
     CategoryScope category(Category::workspace);
     scratch->taken.push_back(backend_take(bytes, scratch->device));
     return scratch->taken.back()->data;
@@ -375,6 +392,8 @@ bool has_cuda_kernel(const std::string& op) {
 DevicePool::Stats cuda_memory(Device device) { return pool_of(device).stats(); }
 
 int64_t cuda_waits(Device device) { return static_cast<int64_t>(runtime().module->waits(device.index)); }
+
+void reset_cuda_peak(Device device) { pool_of(device).reset_peak(); }
 
 PoolStats tensor_memory(Device device) {
   if (device.type == DeviceType::cpu || !runtime().module || std::string_view(backend_of(device).name) != "cuda")

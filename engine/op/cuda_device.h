@@ -27,6 +27,8 @@ std::vector<std::string> device_names();
 DevicePool::Stats cuda_memory(Device device);
 /// How often the program has waited for a GPU, since the process began.
 int64_t cuda_waits(Device device);
+/// Peaks of cuda_memory() begin anew here.
+void reset_cuda_peak(Device device);
 /// What tensors hold on a device: the CPU's pool, or a GPU's.
 PoolStats tensor_memory(Device device);
 

@@ -78,13 +78,14 @@ std::string PlannedStep::Entry::form() const {
 }
 
 std::string PlannedStep::Entry::way() const {
-  if (replay) return ", as one graph of " + to_string(plan->device());
+  if (recorded && no_graph.empty()) return ", as one graph of " + to_string(plan->device());
   return no_graph.empty() ? "" : ", kernel by kernel: " + no_graph;
 }
 
 void PlannedStep::refuse(Entry& e, std::string why) {
   e.first.reset();
   e.replay.reset();
+  e.recorded = false;
   e.plan.reset();
   e.why = std::move(why);
   news_.push_back({fmt::format("{} run op by op: {}", e.form(), e.why), true});
@@ -131,7 +132,10 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
   if (!e->why.empty()) return eager();
   const bool draws = !e->plan || e->plan->reads(2);
   const std::vector<Tensor> given = {x, target, draws ? nn::step_key(x.device()) : Tensor()};
-  if (!e->plan) return trace(*e, given, trained, eager);
+  if (!e->plan) {
+    drop_graphs();  // their memory is needed
+    return trace(*e, given, trained, eager);
+  }
   if (e->planned_steps == e->next_proof) return prove(*e, given, trained, eager);
   if (std::exchange(after_ops_, false)) trim(x.device());
   std::vector<Tensor> results = run_plan(*e, given);
@@ -142,19 +146,30 @@ PlannedStep::Values PlannedStep::run(const Tensor& x, const Tensor& target, doub
 
 /// From its graph where the device records: once a step came from the plan kernel by kernel.
 std::vector<Tensor> PlannedStep::run_plan(Entry& e, const std::vector<Tensor>& given) {
-  if (e.replay) return e.replay->run(given);
-  if (e.recorded || e.planned_steps == 0 || !PlanReplay::possible(e.plan->device())) return e.plan->run(given);
-  e.recorded = true;
-  try {
-    e.replay = std::make_unique<PlanReplay>(*e.plan, given);
-    news_.push_back({fmt::format("the plan of {} is done as one graph of {}", e.form(), to_string(e.plan->device()))});
-  } catch (const Error& error) {
-    e.no_graph = error.message();
-    news_.push_back(
-        {fmt::format("the plan of {} runs kernel by kernel and not as one graph: {}", e.form(), e.no_graph)});
-    return e.plan->run(given);
+  if (!e.no_graph.empty() || e.planned_steps == 0 || !PlanReplay::possible(e.plan->device())) return e.plan->run(given);
+  if (e.replay && !e.replay->free()) {
+    e.replay.reset();
+    e.held = true;
+  }
+  if (!e.replay) {
+    drop_graphs();
+    try {
+      e.replay = std::make_unique<PlanReplay>(*e.plan, given, e.held);
+    } catch (const Error& error) {
+      e.no_graph = error.message();
+      news_.push_back(
+          {fmt::format("the plan of {} runs kernel by kernel and not as one graph: {}", e.form(), e.no_graph)});
+      return e.plan->run(given);
+    }
+    if (!std::exchange(e.recorded, true))
+      news_.push_back(
+          {fmt::format("the plan of {} is done as one graph of {}", e.form(), to_string(e.plan->device()))});
   }
   return e.replay->run(given);
+}
+
+void PlannedStep::drop_graphs() const {
+  for (const auto& e : entries_) e->replay.reset();
 }
 
 PlannedStep::Values PlannedStep::trace(Entry& e, const std::vector<Tensor>& given,
@@ -205,6 +220,7 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
   }
   nn::t_random = random;
   t_state.origin = origin;
+  drop_graphs();
   trim(given[0].device());
   const Values values = eager();
   const auto after_ops = counts();
@@ -229,6 +245,7 @@ PlannedStep::Values PlannedStep::prove(Entry& e, const std::vector<Tensor>& give
 }
 
 void PlannedStep::rest() const {
+  drop_graphs();
   if (plan()) pool_trim();
 }
 

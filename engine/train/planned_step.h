@@ -54,7 +54,8 @@ class PlannedStep {
   Values run(const Tensor& x, const Tensor& target, double factor, const std::vector<nn::Named>& trained,
              const Eager& eager);
 
-  /// Between steps, before other work and after it: memory that only a plan can use goes back to the system.
+  /// Between steps, before other work and after it: memory that only a plan can use goes back to the system, or to the
+  /// device's pool.
   void rest() const;
   /// For a step that is not given to run().
   void stay_eager(const std::string& why);
@@ -82,7 +83,8 @@ class PlannedStep {
     std::optional<StepTrace> first = {};
     std::unique_ptr<StepPlan> plan = {};
     std::unique_ptr<PlanReplay> replay = {};  ///< after the plan, which outlives it
-    bool recorded = false;                    ///< that was tried
+    bool recorded = false;                    ///< there was one
+    bool held = false;                        ///< somebody holds gradients over a step
     std::string no_graph = {};                ///< why it failed
     std::string why = {};                     ///< it is not planned; empty: it is, or will be
     int64_t planned_steps = 0;                ///< of this plan
@@ -98,6 +100,7 @@ class PlannedStep {
   void drop(Entry& e);
   void refuse(Entry& e, std::string why);
   std::vector<Tensor> run_plan(Entry& e, const std::vector<Tensor>& given);
+  void drop_graphs() const;
   Values trace(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
   Values prove(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
 

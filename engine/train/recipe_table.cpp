@@ -85,8 +85,8 @@ std::vector<AttrDef> plain_keys() {
        false,
        none,
        none,
-       "on a GPU, products and convolutions of f32 are multiplied by its tensor cores in TF32: factors rounded to 10 "
-       "bits of mantissa, sums in f32 (PyTorch's allow_tf32); elsewhere it changes nothing",
+       "on a GPU, training and its evaluations multiply f32 by the tensor cores in TF32, in products and convolutions: "
+       "factors rounded to 10 bits of mantissa, sums in f32 (PyTorch's allow_tf32); elsewhere it changes nothing",
        {}},
       {"compile",
        true,

@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "core/backend.h"
 #include "core/error.h"
 #include "engine/autograd/autograd.h"
 #include "engine/graph/plan_replay.h"
 #include "engine/graph/step_plan.h"
+#include "engine/nn/layers.h"
+#include "engine/nn/norm.h"
+#include "engine/nn/random_state.h"
 #include "engine/op/cuda_device.h"
 #include "engine/ops/create.h"
 #include "engine/ops/linalg.h"
+#include "engine/ops/loss.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
@@ -68,7 +73,7 @@ TEST(CudaGraphs, APlanHasTheBitsOfItsOpsKernelByKernelAndAsOneGraph) {
   for (int order = 0; order < 3; ++order) {
     if (!emulated::set_order(order, 3) && order > 0) break;
     plan->run({SmallStep::batch(1)});
-    PlanReplay replay(*plan, {SmallStep::batch(1)});
+    PlanReplay replay(*plan, {SmallStep::batch(1)}, false);
     for (int i = 0; i < 4; ++i) {
       const Tensor x = SmallStep::batch(i + 0.5);
       const std::vector<Tensor> ops = step.ops(x), planned = plan->run({x}), replayed = replay.run({x});
@@ -86,18 +91,98 @@ TEST(CudaGraphs, WhatAStepGaveIsNotOverwrittenByTheNext) {
   const SmallStep step;
   const auto plan = step.plan();
   plan->run({SmallStep::batch(1)});
-  PlanReplay replay(*plan, {SmallStep::batch(1)});
-  const auto passing = [&](double phase) { return replay.run({SmallStep::batch(phase)}); };
-  Tensor loss = passing(1)[1];
+  PlanReplay replay(*plan, {SmallStep::batch(1)}, false);
+  const Tensor loss = replay.run({SmallStep::batch(1)})[1];
   const std::string first = host_bytes(loss);
-  std::vector<Tensor> held = passing(2);
+  EXPECT_TRUE(replay.free());
+  Tensor held = replay.run({SmallStep::batch(2)})[2];
   EXPECT_EQ(host_bytes(loss), first) << "a loss that is read later";
-  const std::string gradient = host_bytes(held[2]);
-  const std::vector<Tensor> next = passing(3), after = passing(4);
-  EXPECT_EQ(host_bytes(held[2]), gradient) << "a gradient that is held";
-  EXPECT_EQ(host_bytes(next[2]), host_bytes(step.ops(SmallStep::batch(3))[2]));
-  EXPECT_EQ(host_bytes(after[2]), host_bytes(step.ops(SmallStep::batch(4))[2]));
-  EXPECT_NE(host_bytes(next[2]), host_bytes(after[2]));
+  EXPECT_FALSE(replay.free()) << "its gradient is held";
+  held = view_of(held, Layout::contiguous({35}));
+  EXPECT_FALSE(replay.free()) << "a view of it is";
+  held.reset();
+  EXPECT_TRUE(replay.free());
+  PlanReplay giving(*plan, {SmallStep::batch(1)}, true);
+  std::vector<Tensor> all;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(giving.free());
+    all.push_back(giving.run({SmallStep::batch(i)})[2]);
+  }
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(host_bytes(all[static_cast<size_t>(i)]), host_bytes(step.ops(SmallStep::batch(i))[2])) << i;
+}
+
+TEST(CudaGraphs, WhatOtherThreadsDoMeanwhileIsDoneAndNoPartOfIt) {
+  const Device gpu = emulated::device();
+  const Backend& backend = backend_of(gpu);
+  const Stream stream = current_stream(gpu);
+  Tensor mine = full({100}, 1, DType::f32, gpu), theirs = full({100}, 1, DType::f32, gpu);
+  backend.begin_graph(stream);
+  {
+    const NoGrad off;
+    add_(mine, 1);
+  }
+  std::string seen;
+  std::thread([&] {
+    const NoGrad off;
+    add_(theirs, 5);
+    Tensor more = to_device(scattered({1 << 18}, 1), gpu);  // memory of its own, that goes back
+    more.reset();
+    seen = host_bytes(theirs);
+  }).join();
+  EXPECT_EQ(seen, host_bytes(full({100}, 6)));
+  void* graph = backend.end_graph();
+  EXPECT_EQ(host_bytes(mine), host_bytes(full({100}, 1))) << "it was recorded, not done";
+  for (int i = 0; i < 2; ++i) backend.replay_graph(graph, stream);
+  EXPECT_EQ(host_bytes(mine), host_bytes(full({100}, 3)));
+  EXPECT_EQ(host_bytes(theirs), host_bytes(full({100}, 6)));
+  backend.drop_graph(graph);
+}
+
+TEST(CudaGraphs, ConvolutionsNormsAndDropoutHaveTheBitsOfTheirOps) {
+  const Device gpu = emulated::device();
+  const auto make = [&] {
+    Conv2dOptions same;
+    same.padding = {1, 1};
+    auto model = std::make_shared<nn::Sequential>(std::vector<std::shared_ptr<nn::Module>>{
+        std::make_shared<nn::Conv2d>(2, 4, Dims{3, 3}, same, true, gpu),
+        std::make_shared<nn::BatchNorm2d>(4, 1e-5, 0.1, true, gpu), nn::relu(), std::make_shared<nn::Dropout>(0.3),
+        std::make_shared<nn::Flatten>(), std::make_shared<nn::Linear>(4 * 36, 3, true, gpu)});
+    model->initialize(4);
+    model->train();
+    return model;
+  };
+  const auto ops = make(), planned = make();
+  PlannedStep plans(*planned);
+  bool recorded = false;
+  for (uint64_t i = 0; i < 16; ++i) {
+    const Tensor x = to_device(scattered({5, 2, 6, 6}, static_cast<double>(i)), gpu);
+    const Tensor y = to_device(scattered({5, 3}, static_cast<double>(i) + 0.5), gpu);
+    std::vector<std::string> bits[2];
+    for (const bool plan : {false, true}) {
+      nn::Sequential& model = plan ? *planned : *ops;
+      const nn::RandomScope random({7, i, 0});
+      t_state.origin.seq = 0;
+      for (const nn::Named& p : model.parameters()) zero_grad(p.tensor);
+      const auto eager = [&] {
+        PlannedStep::Values v;
+        v.output = model(x);
+        v.loss = mse_loss(v.output, y);
+        backward(v.loss);
+        return v;
+      };
+      const PlannedStep::Values v = plan ? plans.run(x, y, 1, model.parameters(), eager) : eager();
+      bits[plan] = {host_bytes(v.output), host_bytes(v.loss)};
+      for (const nn::Named& p : model.parameters()) bits[plan].push_back(host_bytes(grad_of(p.tensor)));
+      for (const nn::Named& b : model.buffers()) bits[plan].push_back(host_bytes(b.tensor));
+    }
+    EXPECT_EQ(bits[0], bits[1]) << "step " << i;
+    for (const PlanNews& n : plans.take_news()) {
+      EXPECT_FALSE(n.op_by_op) << n.text;
+      recorded |= n.text.find("as one graph") != std::string::npos;
+    }
+  }
+  EXPECT_TRUE(recorded);
 }
 
 TEST(CudaGraphs, WritesAreToldToTensorsWithAName) {
@@ -115,7 +200,7 @@ TEST(CudaGraphs, WritesAreToldToTensorsWithAName) {
   }
   StepPlan plan(tracer.finish({y, y}, {}), {mean}, StepPlan::Keep::all, gpu);
   plan.run({x});
-  PlanReplay replay(plan, {x});
+  PlanReplay replay(plan, {x}, false);
   const uint32_t before = mean.version();
   const Tensor expected = add(mean, x);
   replay.run({x});
@@ -138,7 +223,7 @@ TEST(CudaGraphs, WhatRunsOnTheCpuIsNotRecordedAndThePlanGoesOn) {
   StepPlan plan(tracer.finish({y, y}, {}), {}, StepPlan::Keep::all, gpu);
   plan.run({x});
   try {
-    const PlanReplay replay(plan, {x});
+    const PlanReplay replay(plan, {x}, false);
     FAIL() << "it was recorded";
   } catch (const Error& e) {
     EXPECT_NE(e.message().find("cholesky has no kernel for the GPU"), std::string::npos) << e.message();

@@ -84,18 +84,21 @@ TEST_F(Cuda, ARunOnAGpuHasItsLoad) {
 }
 
 TEST_F(Cuda, WorkloadsAreMeasuredOnAGpu) {
-  const Outcome o = with_gpus(1, {"bench", "tiny", "op_cost", "--device", "cuda", "--seconds", "0.05", "--json"});
+  const Outcome o =
+      with_gpus(1, {"bench", "mlp", "tiny", "op_cost", "--device", "cuda", "--seconds", "0.05", "--json"});
   ASSERT_EQ(o.status, 0) << o.err;
   std::map<std::string, double> figures;
   for (const nlohmann::json& line : o.json()) {
     EXPECT_EQ(line.at("device"), "cuda:0");
     figures[line.at("workload").get<std::string>() + " " + line.at("metric").get<std::string>()] = line.at("value");
   }
-  EXPECT_EQ(figures.size(), 9u) << o.out;
+  EXPECT_EQ(figures.size(), 14u) << o.out;
   for (const char* name : {"tiny train_steps", "tiny infer_batches", "tiny infer_one_p50", "tiny peak_device_memory",
                            "op_cost add_no_grad", "op_cost mul_forward_backward"})
     EXPECT_GT(figures[name], 0) << name;
-  EXPECT_LT(figures["tiny peak_device_memory"], 1 << 20) << "of the model and its batch, not of the process";
+  EXPECT_LT(figures["tiny peak_device_memory"], 1 << 20)
+      << "of the model and its batch, not of the process nor of the one before";
+  EXPECT_GT(figures["mlp peak_device_memory"], 1 << 20);
   EXPECT_EQ(with_gpus(1, {"bench", "checkpoint", "--device", "cuda"}).status, 2);
   const Outcome compiled = with_gpus(1, {"bench", "tiny", "--compile", "--device", "cuda", "--seconds", "0.05"});
   EXPECT_EQ(compiled.status, 0) << compiled.err;
