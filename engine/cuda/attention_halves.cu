@@ -5,7 +5,7 @@ namespace {
 
 template <int Wide>
 struct HalvesForward {
-  static constexpr int kKeys = Wide == 64 ? 64 : 32;  ///< of a tile
+  static constexpr int kKeys = 32;  ///< of a tile
   static constexpr int kLine = half_line(Wide), kScores = kKeys + 8, kSteps = Wide / 16;
   static_assert(2 * kKeys >= kHalfLines, "the queries' tile lies where keys and values lie afterwards");
 };
@@ -77,7 +77,7 @@ struct HalfSoftmax {
 };
 
 template <class T, int Wide>
-__global__ void __launch_bounds__(kHalfThreads, 2) attention_forward_halves(AttentionForward f) {
+__global__ void __launch_bounds__(kHalfThreads, Wide <= 64 ? 3 : 2) attention_forward_halves(AttentionForward f) {
   using Shape = HalvesForward<Wide>;
   constexpr DType kType = kHalfType<T>;
   constexpr int kKeys = Shape::kKeys, kLine = Shape::kLine, kSteps = Shape::kSteps, kScores = Shape::kScores;
@@ -91,8 +91,7 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_forward_halves(Atte
   // Blocks that see the most keys begin first.
   const int64_t from_query = int64_t{gridDim.x - 1 - blockIdx.x} * kHalfLines, query = from_query + own + lane / 2;
   const int64_t seen = a.causal && from_query + kHalfLines < a.lk ? from_query + kHalfLines : a.lk;
-  int place[warp::Sums::kEach];
-  places_of_sums(scores, place);
+  SumPlaces places(scores);
   for (int64_t b = blockIdx.z; b < a.batch; b += gridDim.z) {
     const auto k = a.rows<const T>(f.k, b), v = a.rows<const T>(f.v, b);
     const int64_t mask_from = a.mask.data ? a.offset(a.mask, b) : 0;
@@ -105,8 +104,7 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_forward_halves(Atte
     __syncthreads();
     warp::Left<kType> q[kSteps];
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step)
-      if (step * 16 < a.d) q[step].load(keys + own * kLine + step * 16, kLine);
+    for (int step = 0; step < kSteps; ++step) q[step].load(keys + own * kLine + step * 16, kLine);
     warp::Sums out[kSteps];
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) out[step].fill(0);
@@ -128,21 +126,21 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_forward_halves(Atte
         warp::Sums s;
         s.fill(0);
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step)
-          if (step * 16 < a.d) {
-            warp::RightTurned<kType> side;
-            side.load(keys + n * kLine + step * 16, kLine);
-            warp::multiply(s, q[step], side);
-          }
+        for (int step = 0; step < kSteps; ++step) {
+          warp::RightTurned<kType> side;
+          side.load(keys + n * kLine + step * 16, kLine);
+          warp::multiply(s, q[step], side);
+        }
         s.store(scores + n, kScores);
       }
       __syncwarp();
+      places.forget_what_follows();
       const float shrink = softmax.take(a, b, mask_from, query, from_key, scores);
       if (lane % 2 == 0) factor[lane / 2] = shrink;
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < warp::Sums::kEach; ++i) {
-        const float each = factor[place[i] / 16];
+        const float each = factor[places.row(i)];
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) out[step].x[i] *= each;
       }
@@ -151,12 +149,11 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_forward_halves(Atte
         warp::Left<kType> shares;
         shares.load(reinterpret_cast<const uint16_t*>(scores) + n, 2 * kScores);
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step)
-          if (step * 16 < a.dv) {
-            warp::Right<kType> side;
-            side.load(values + n * kLine + step * 16, kLine);
-            warp::multiply(out[step], shares, side);
-          }
+        for (int step = 0; step < kSteps; ++step) {
+          warp::Right<kType> side;
+          side.load(values + n * kLine + step * 16, kLine);
+          warp::multiply(out[step], shares, side);
+        }
       }
     }
     const float total = softmax.total;
@@ -171,7 +168,7 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_forward_halves(Atte
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < warp::Sums::kEach; ++i) {
-      const float each = factor[place[i] / 16];
+      const float each = factor[places.row(i)];
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) out[step].x[i] *= each;
     }

@@ -11,7 +11,7 @@
 // Note [Attention of halves]
 // The tiles of Note [Attention in tiles], multiplied on tensor cores (Note [Products by tensor cores]). A block has
 // four warps with 16 lines each of a side that stays (the queries; for the gradients of keys and values, the keys) and
-// walks over the other side, whose rows come into shared memory as they are, with zeros up to a width of 64 or 128.
+// walks over the other side, whose rows come into shared memory as they are, with zeros up to a width of 32, 64 or 128.
 // Scores, statistics and sums are f32; shares, and in the backward pass the gradients of scores, are rounded to the
 // type of the operands to be multiplied, and so is the result, once. The scale is applied to sums and not to what is
 // rounded, since f16 has few small numbers. A warp knows which elements of its sums a lane has from a matrix of their
@@ -63,16 +63,32 @@ struct HalfRows {
   }
 };
 
-/// row * 16 + column of the elements of Sums that this lane has. `room`: 256 floats of the warp.
-__device__ inline void places_of_sums(float* room, int (&place)[warp::Sums::kEach]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int i = lane; i < 256; i += 32) room[i] = static_cast<float>(i);
-  __syncwarp();
-  warp::Sums places;
-  places.load(room, 16);
+/// Where the elements of Sums are that this lane has.
+class SumPlaces {
+ public:
+  /// `room`: 256 floats of the warp.
+  __device__ explicit SumPlaces(float* room) {
+    static_assert(warp::Sums::kEach == 8);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int i = lane; i < 256; i += 32) room[i] = static_cast<float>(i);
+    __syncwarp();
+    warp::Sums places;
+    places.load(room, 16);
 #pragma unroll
-  for (int i = 0; i < warp::Sums::kEach; ++i) place[i] = static_cast<int>(places.x[i]);
-}
+    for (int i = 0; i < 8; ++i) four_[i / 4] |= static_cast<uint32_t>(places.x[i]) << i % 4 * 8;
+  }
+  __device__ int row(int i) const { return static_cast<int>(four_[i / 4] >> (i % 4 * 8 + 4) & 15u); }
+  __device__ int col(int i) const { return static_cast<int>(four_[i / 4] >> i % 4 * 8 & 15u); }
+  /// Without it all that follows from the places is kept in registers over a loop, which has none to spare.
+  __device__ void forget_what_follows() {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(four_[0]), "+r"(four_[1]));
+#endif
+  }
+
+ private:
+  uint32_t four_[2] = {};
+};
 
 /// Writes sums of 16 rows from `row0` of `rows`, 16 columns from `col0` of `cols`, rounded. `room`: 256 floats of the
 /// warp, which is done with them at the next __syncwarp().
@@ -109,7 +125,9 @@ bool with_halves(DType t, const AttentionSizes& a, F&& f) {
   const int64_t widest = a.d > a.dv ? a.d : a.dv;
   if ((t != DType::f16 && t != DType::bf16) || widest > kWidestHalves) return false;
   const auto of = [&](auto one) {
-    if (widest <= 64)
+    if (widest <= 32)
+      f(one, std::integral_constant<int, 32>{});
+    else if (widest <= 64)
       f(one, std::integral_constant<int, 64>{});
     else
       f(one, std::integral_constant<int, kWidestHalves>{});

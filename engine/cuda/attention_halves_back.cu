@@ -8,8 +8,8 @@ namespace {
 template <int Wide, bool ByKey>
 struct HalvesBack {
   /// The side that stays is kept in registers, but where two wide sums leave no room for it.
-  static constexpr bool kHeld = !ByKey || Wide == 64;
-  static constexpr int kMoving = Wide == 64 ? 32 : 16;  ///< rows of a tile
+  static constexpr bool kHeld = !ByKey || Wide <= 64;
+  static constexpr int kMoving = Wide <= 64 ? 32 : 16;  ///< rows of a tile
   static constexpr int kLine = half_line(Wide), kSteps = Wide / 16, kBlockLine = 24;
   static constexpr int kStaying = kHeld ? 0 : 2 * kHalfLines * kLine;  ///< halves in shared memory all along
   static constexpr int kRoom =
@@ -23,50 +23,46 @@ struct StayingHalves {
   warp::Left<Type> held[Held ? kSteps : 1];
   const uint16_t* from = nullptr;
 
-  __device__ void take(const uint16_t* rows, int64_t cols) {
+  __device__ void take(const uint16_t* rows) {
     from = rows;
     if constexpr (Held) {
 #pragma unroll
-      for (int step = 0; step < kSteps; ++step)
-        if (step * 16 < cols) held[step].load(from + step * 16, kLine);
+      for (int step = 0; step < kSteps; ++step) held[step].load(from + step * 16, kLine);
     }
   }
   /// The products with 16 rows of the other side.
-  __device__ warp::Sums products(const uint16_t* other, int64_t cols) {
+  __device__ warp::Sums products(const uint16_t* other) {
     warp::Sums s;
     s.fill(0);
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step)
-      if (step * 16 < cols) {
-        warp::RightTurned<Type> side;
-        side.load(other + step * 16, kLine);
-        if constexpr (!Held) held[0].load(from + step * 16, kLine);
-        warp::multiply(s, held[Held ? step : 0], side);
-      }
+    for (int step = 0; step < kSteps; ++step) {
+      warp::RightTurned<Type> side;
+      side.load(other + step * 16, kLine);
+      if constexpr (!Held) held[0].load(from + step * 16, kLine);
+      warp::multiply(s, held[Held ? step : 0], side);
+    }
     return s;
   }
 };
 
 /// sums += a block of 16 by 16 times 16 rows.
 template <DType Type, int Steps>
-__device__ void add_half_products(warp::Sums (&sums)[Steps], const warp::Left<Type>& block, const uint16_t* rows,
-                                  int64_t cols) {
+__device__ void add_half_products(warp::Sums (&sums)[Steps], const warp::Left<Type>& block, const uint16_t* rows) {
 #pragma unroll
-  for (int step = 0; step < Steps; ++step)
-    if (step * 16 < cols) {
-      warp::Right<Type> side;
-      side.load(rows + step * 16, half_line(Steps * 16));
-      warp::multiply(sums[step], block, side);
-    }
+  for (int step = 0; step < Steps; ++step) {
+    warp::Right<Type> side;
+    side.load(rows + step * 16, half_line(Steps * 16));
+    warp::multiply(sums[step], block, side);
+  }
 }
 
 /// Makes a block of a warp's sums a side of a product. `room`: of the warp; it is free for the next block afterwards.
 template <class T, int Line>
-__device__ void block_of_halves(const warp::Sums& sums, const int (&place)[warp::Sums::kEach], uint16_t* room,
+__device__ void block_of_halves(const warp::Sums& sums, const SumPlaces& places, uint16_t* room,
                                 warp::Left<kHalfType<T>>& block) {
 #pragma unroll
   for (int i = 0; i < warp::Sums::kEach; ++i)
-    room[place[i] / 16 * Line + place[i] % 16] = element::made<T>(sums.x[i]).bits;
+    room[places.row(i) * Line + places.col(i)] = element::made<T>(sums.x[i]).bits;
   __syncwarp();
   block.load(room, Line);
   __syncwarp();
@@ -77,8 +73,7 @@ __device__ void block_of_halves(const warp::Sums& sums, const int (&place)[warp:
 /// further on, its delta.
 template <class T, bool ByKey>
 __device__ void half_scores_back(const AttentionSizes& a, int64_t b, int64_t mask_from, int64_t query0, int64_t key0,
-                                 const int (&place)[warp::Sums::kEach], const float* stat, warp::Sums& s,
-                                 warp::Sums& grad) {
+                                 const SumPlaces& places, const float* stat, warp::Sums& s, warp::Sums& grad) {
   const auto scale = static_cast<float>(a.scale);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto within = [](int64_t n) { return static_cast<int>(n < -16 ? -16 : n < 16 ? n : 16); };
@@ -95,7 +90,7 @@ __device__ void half_scores_back(const AttentionSizes& a, int64_t b, int64_t mas
   }
 #pragma unroll
   for (int i = 0; i < warp::Sums::kEach; ++i) {
-    const int row = place[i] / 16, col = place[i] % 16, in_query = ByKey ? col : row, in_key = ByKey ? row : col;
+    const int row = places.row(i), col = places.col(i), in_query = ByKey ? col : row, in_key = ByKey ? row : col;
     float keep = 1;
     if (a.p > 0) {
       const uint32_t eight = __shfl_sync(0xffffffffu, kept, in_query * 2 + in_key / 8);
@@ -125,7 +120,7 @@ __device__ void fetch_stats(const AttentionGradient& g, int64_t b, int64_t query
 }
 
 template <class T, int Wide, bool ByKey>
-__global__ void __launch_bounds__(kHalfThreads, 2) attention_backward_halves(AttentionGradient g) {
+__global__ void __launch_bounds__(kHalfThreads, Wide == 32 ? 3 : 2) attention_backward_halves(AttentionGradient g) {
   using Shape = HalvesBack<Wide, ByKey>;
   constexpr DType kType = kHalfType<T>;
   constexpr int kMoving = Shape::kMoving, kLine = Shape::kLine, kSteps = Shape::kSteps, kBlock = 16 * Shape::kBlockLine;
@@ -142,8 +137,7 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_backward_halves(Att
   const int64_t begin = ByKey && a.causal ? from : 0, end = ByKey                                  ? a.lq
                                                             : a.causal && from + kHalfLines < a.lk ? from + kHalfLines
                                                                                                    : a.lk;
-  int place[warp::Sums::kEach];
-  places_of_sums(sum_room, place);
+  SumPlaces places(sum_room);
   for (int64_t b = blockIdx.z; b < a.batch; b += gridDim.z) {
     const auto q = a.rows<const T>(g.q, b), k = a.rows<const T>(g.k, b), v = a.rows<const T>(g.v, b),
                gy = a.rows<const T>(g.gy, b);
@@ -158,7 +152,7 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_backward_halves(Att
       __syncthreads();
       rows.put(to);
       __syncthreads();
-      (side == 0 ? first : second).take(to + own * kLine, side == 0 ? a.d : a.dv);
+      (side == 0 ? first : second).take(to + own * kLine);
     }
     warp::Sums of_first[kSteps], of_second[ByKey ? kSteps : 1];
 #pragma unroll
@@ -182,16 +176,17 @@ __global__ void __launch_bounds__(kHalfThreads, 2) attention_backward_halves(Att
 #pragma unroll
       for (int n = 0; n < kMoving; n += 16) {
         const uint16_t *other_first = moving + n * kLine, *other_second = other_first + kMoving * kLine;
-        warp::Sums s = first.products(other_first, a.d), grad = second.products(other_second, a.dv);
-        half_scores_back<T, ByKey>(a, b, mask_from, ByKey ? row + n : from + own, ByKey ? from + own : row + n, place,
+        places.forget_what_follows();
+        warp::Sums s = first.products(other_first), grad = second.products(other_second);
+        half_scores_back<T, ByKey>(a, b, mask_from, ByKey ? row + n : from + own, ByKey ? from + own : row + n, places,
                                    stats + (ByKey ? n : own), s, grad);
         warp::Left<kType> left;
         if constexpr (ByKey) {
-          block_of_halves<T, Shape::kBlockLine>(s, place, block, left);
-          add_half_products<kType>(of_second, left, other_second, a.dv);
+          block_of_halves<T, Shape::kBlockLine>(s, places, block, left);
+          add_half_products<kType>(of_second, left, other_second);
         }
-        block_of_halves<T, Shape::kBlockLine>(grad, place, block, left);
-        add_half_products<kType>(of_first, left, other_first, a.d);
+        block_of_halves<T, Shape::kBlockLine>(grad, places, block, left);
+        add_half_products<kType>(of_first, left, other_first);
       }
     }
     __syncthreads();

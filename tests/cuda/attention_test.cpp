@@ -25,23 +25,28 @@ struct AttentionCase {
   double p = 0;
 };
 
-void expect_attention(const AttentionCase& x, DType t) {
+void expect_attention(const AttentionCase& x, DType t, bool tensor_cores) {
   SCOPED_TRACE(std::string(name(t)));
   const Function f = [=](const std::vector<Tensor>& in) {
     const Tensor key = x.p > 0 ? random_key(3, 5, in[0].device()) : Tensor();
     return scaled_dot_product_attention(in[0], in[1], in[2], {}, {x.p, x.causal, 0, {key, 7, 11}});
   };
-  expect_the_cpus(
-      x.name, f,
-      {scattered({2, 2, x.lq, x.d}, 1, t), scattered({2, 2, x.lk, x.d}, 2, t), scattered({2, 2, x.lk, x.dv}, 3, t)},
-      kAttentionOps);
+  const bool used = emulated::uses_tensor_cores(
+      [&] {
+        expect_the_cpus(x.name, f,
+                        {scattered({2, 2, x.lq, x.d}, 1, t), scattered({2, 2, x.lk, x.d}, 2, t),
+                         scattered({2, 2, x.lk, x.dv}, 3, t)},
+                        kAttentionOps);
+      },
+      tensor_cores);
+  EXPECT_EQ(used, tensor_cores) << x.name;
 }
 
 TEST(CudaAttention, Singles) {
-  expect_attention({"several tiles", 70, 130, 20, 33}, DType::f32);
-  expect_attention({"causal", 130, 200, 70, 20, true}, DType::f32);
-  expect_attention({"dropout", 66, 67, 8, 8, false, 0.3}, DType::f32);
-  expect_attention({"wide rows", 20, 30, 140, 150, true}, DType::f64);
+  expect_attention({"several tiles", 70, 130, 20, 33}, DType::f32, false);
+  expect_attention({"causal", 130, 200, 70, 20, true}, DType::f32, false);
+  expect_attention({"dropout", 66, 67, 8, 8, false, 0.3}, DType::f32, false);
+  expect_attention({"wide rows", 20, 30, 140, 150, true}, DType::f64, false);
 }
 
 TEST(CudaAttention, HalvesOnTensorCores) {
@@ -61,14 +66,14 @@ TEST(CudaAttention, HalvesOnTensorCores) {
              {"dropout, causal, wide heads", 70, 68, 80, 80, true, 0.5},
              {"everything is dropped", 20, 20, 8, 8, false, 1},
          })
-      expect_attention(x, t);
+      expect_attention(x, t, true);
 }
 
 /// Rows that are not read in pieces of 16 bytes, and heads beyond the tiles' width.
 TEST(CudaAttention, HalvesThatNoTensorCoreTakes) {
   for (const DType t : {DType::f16, DType::bf16}) {
-    expect_attention({"odd widths", 70, 66, 20, 33, true}, t);
-    expect_attention({"wide heads", 66, 70, 136, 136, false, 0.2}, t);
+    expect_attention({"odd widths", 70, 66, 20, 33, true}, t, false);
+    expect_attention({"wide heads", 66, 70, 136, 136, false, 0.2}, t, false);
     expect_the_cpus(
         "heads apart in memory",
         [](const auto& in) {

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -5,6 +6,8 @@
 
 namespace simt {
 namespace {
+
+std::atomic<uint64_t> g_calls{0};
 
 std::string place_of(const WarpCall& call) {
   return std::string(call.place.file_name()) + ":" + std::to_string(call.place.line());
@@ -30,6 +33,7 @@ void warp_call(const WarpCall& call, void (*work)(const WarpCall* const (&lanes)
       if (!same_call(call, *other))
         throw Fault("lanes of one warp come with different matrices: " + place_of(call) + "; " + place_of(*other));
     work(lanes);
+    g_calls.fetch_add(1, std::memory_order_relaxed);
   }
   exchange(0, own, "the end of a matrix of a warp");
 }
@@ -40,3 +44,5 @@ void check_matrix(const WarpCall& call, unsigned bytes) {
 }
 
 }  // namespace simt
+
+extern "C" __attribute__((visibility("default"))) uint64_t tenon_simt_warp_calls() { return simt::g_calls.load(); }
