@@ -104,6 +104,26 @@ TEST(WarpMatrix, EveryLaneComesWithTheSame) {
   EXPECT_NO_THROW(in_a_warp([&] { simt::WarpSums().store(there.v, kLine); }));
 }
 
+/// Who reads what others stored waits for them; a lane that goes first would see what was there before.
+TEST(WarpMatrix, AStoreIsNotABarrier) {
+  const auto first_sees = [](bool waits) {
+    FloatMatrix there{};
+    float seen = -1;
+    in_a_warp([&] {
+      simt::WarpSums sums;
+      sums.fill(1);
+      sums.store(there.v, 16);
+      if (waits) __syncwarp();
+      if (simt::lane() != 0) return;
+      seen = 0;
+      for (int i = 0; i < 256; ++i) seen += there.v[i];
+    });
+    return seen;
+  };
+  EXPECT_EQ(first_sees(true), 256);
+  EXPECT_EQ(first_sees(false), 8);
+}
+
 TEST(WarpMatrix, AlignmentIsChecked) {
   const HalfMatrix halves{};
   FloatMatrix floats{};

@@ -38,9 +38,10 @@ void warp_call(const WarpCall& call, void (*work)(const WarpCall* const (&lanes)
   exchange(0, own, "the end of a matrix of a warp");
 }
 
-void check_matrix(const WarpCall& call, unsigned bytes) {
+void warp_memory(const WarpCall& call, unsigned bytes) {
   if (reinterpret_cast<uintptr_t>(call.data) % 32 != 0 || call.line * bytes % 16 != 0 || call.line < 16)
     throw Fault("a matrix that is not aligned at " + place_of(call));
+  warp_call(call, [](const WarpCall* const(&)[32]) {});
 }
 
 }  // namespace simt
