@@ -1,8 +1,9 @@
+#include "engine/cuda/attention.h"
+
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-#include "core/random.h"
 #include "engine/cuda/gemm_tile.h"
 #include "engine/op/scalar.h"
 
@@ -18,50 +19,12 @@ namespace tenon::cuda {
 namespace {
 
 constexpr int kAttentionTile = 64, kStrip = 8, kShareLine = kAttentionTile / 4 + 1;
+/// Of elements of type T.
+template <class T>
+using AttentionSum = typename SumOf<T>::type;
 /// f64 has tiles of the same size, so thinner pieces of the inner axis, to fit the shared memory.
 template <class T>
 constexpr int kScoreDepth = sizeof(T) == 8 ? 8 : 16;
-
-/// A tensor [.., rows, cols] by strides.
-struct AttentionSide {
-  void* data;
-  int64_t row, col;
-  int64_t batch[kDims];
-};
-/// Of one problem of the batch.
-template <class T>
-struct AttentionRows {
-  T* data;
-  int64_t row, col;
-};
-
-struct AttentionSizes {
-  int axes;
-  int64_t size[kDims];
-  int64_t batch, lq, lk, d, dv;
-  bool causal;
-  double scale;
-  AttentionSide mask;  ///< broadcast to the scores; null for none
-  bool mask_keeps;     ///< bool: true takes part. Else it is added
-  // Dropout of the shares, see DrawnFrom.
-  double p;
-  const int64_t* key;
-  int64_t key_stride;
-  uint64_t stream, first;
-
-  __device__ int64_t offset(const AttentionSide& s, int64_t b) const {
-    int64_t at = 0;
-    for (int i = axes - 1; i >= 0; --i) {
-      at += b % size[i] * s.batch[i];
-      b /= size[i];
-    }
-    return at;
-  }
-  template <class T>
-  __device__ AttentionRows<T> rows(const AttentionSide& s, int64_t b) const {
-    return {static_cast<T*>(s.data) + offset(s, b), s.row, s.col};
-  }
-};
 
 /// A thread's place in a tile of queries and keys of problem b.
 struct AttentionPlace {
@@ -75,61 +38,44 @@ struct AttentionPlace {
 template <class T>
 __device__ void attention_products(const AttentionRows<const T>& left, int64_t i0, int64_t rows,
                                    const AttentionRows<const T>& right, int64_t j0, int64_t cols, int64_t inner,
-                                   T (&s)[4][4]) {
+                                   AttentionSum<T> (&s)[4][4]) {
   MatrixSource<T, kAttentionTile, kScoreDepth<T>> a(left.data, left.row, left.col, i0, rows, inner);
   MatrixSource<T, kAttentionTile, kScoreDepth<T>> b(right.data, right.row, right.col, j0, cols, inner);
   for (auto& row : s)
-    for (T& v : row) v = 0;
-  multiply_tile<T, kAttentionTile, kScoreDepth<T>>(a, b, 0, inner, s);
+    for (auto& v : row) v = 0;
+  multiply_tile<AttentionSum<T>, kAttentionTile, kScoreDepth<T>>(a, b, 0, inner, s);
 }
 
 /// Scales and masks scores; those outside the matrix are -inf.
 template <class T>
-__device__ void attention_mask(const AttentionSizes& a, const AttentionPlace& at, T (&s)[4][4]) {
-  constexpr T kOut = -std::numeric_limits<T>::infinity();
-  const T scale = static_cast<T>(a.scale);
+__device__ void attention_mask(const AttentionSizes& a, const AttentionPlace& at, AttentionSum<T> (&s)[4][4]) {
+  using Sum = AttentionSum<T>;
+  const Sum scale = static_cast<Sum>(a.scale);
   const int64_t from = a.mask.data ? a.offset(a.mask, at.b) : 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const int64_t query = at.query(i), key = at.key(j);
-      T v = s[i][j] * scale;
-      if (query < a.lq && key < a.lk) {
-        if (a.mask.data) {
-          const int64_t place = from + query * a.mask.row + key * a.mask.col;
-          if (!a.mask_keeps)
-            v += static_cast<const T*>(a.mask.data)[place];
-          else if (!static_cast<const bool*>(a.mask.data)[place])
-            v = kOut;
-        }
-        if (a.causal && key > query) v = kOut;
+      Sum v = s[i][j] * scale;
+      if (query < a.lq && key < a.lk && !(a.causal && key > query)) {
+        if (a.mask.data) v = a.masked<T>(v, from, query, key);
       } else {
-        v = kOut;
+        v = -std::numeric_limits<Sum>::infinity();
       }
       s[i][j] = v;
     }
 }
 
-/// What each share is multiplied with: 0 or 1 / (1 - p).
-template <class T>
-__device__ void attention_keep(const AttentionSizes& a, const AttentionPlace& at, T (&z)[4][4]) {
-  const auto seed = static_cast<uint64_t>(a.key[0]);
-  const uint64_t begin = static_cast<uint64_t>(a.key[a.key_stride]) + a.first,
-                 below = static_cast<uint64_t>(a.p * 4294967296.0);
-  const T scale = a.p < 1 ? static_cast<T>(1 / (1 - a.p)) : T(0);
-  Philox::Words words{};
-  uint64_t drawn = ~uint64_t{0};
+/// What each share is multiplied with.
+template <class Sum>
+__device__ void attention_keep(const AttentionSizes& a, const AttentionPlace& at, Sum (&z)[4][4]) {
+  AttentionDraws<Sum> draws(a);
 #pragma unroll
   for (int i = 0; i < 4; ++i)
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const auto place = static_cast<uint64_t>((at.b * a.lq + at.query(i)) * a.lk + at.key(j));
-      if (place / 4 != drawn) words = Philox{seed, a.stream}.at(begin + (drawn = place / 4));
-      const auto word = static_cast<unsigned>(place % 4);
-      const uint32_t w = word < 2 ? (word == 0 ? words.v[0] : words.v[1]) : (word == 2 ? words.v[2] : words.v[3]);
-      z[i][j] = w < below ? T(0) : scale;
-    }
+    for (int j = 0; j < 4; ++j)
+      z[i][j] = draws.factor(static_cast<uint64_t>((at.b * a.lq + at.query(i)) * a.lk + at.key(j)));
 }
 
 /// Shares as the left side of a product over keys (lines are queries), or over queries (lines are keys).
@@ -146,19 +92,20 @@ __device__ void share_by_query(const AttentionPlace& at, const T (&s)[4][4], Qua
 
 /// out += shares times rows from `row0` of `rows` and columns from `col0` of `cols`. Begins and ends with a barrier.
 template <class T, int Groups>
-__device__ void attention_apply(const Quad<T>* shares, const AttentionRows<const T>& m, int64_t row0, int64_t rows,
-                                int64_t col0, int64_t cols, T (&out)[4][4 * Groups]) {
+__device__ void attention_apply(const Quad<AttentionSum<T>>* shares, const AttentionRows<const T>& m, int64_t row0,
+                                int64_t rows, int64_t col0, int64_t cols, AttentionSum<T> (&out)[4][4 * Groups]) {
+  using Sum = AttentionSum<T>;
   constexpr int kWide = 64 * Groups, kLine = kWide / 4 + 1, kEach = kStrip * kWide / kTileThreads;
-  TENON_SHARED(Quad<T>, strip, kStrip * kLine);
+  TENON_SHARED(Quad<Sum>, strip, kStrip * kLine);
   const int t = static_cast<int>(threadIdx.x), x = t % 16, y = t / 16;
   const auto last = static_cast<int>(rows - row0 < kAttentionTile ? rows - row0 : kAttentionTile);
   for (int first = 0; first < last; first += kStrip) {
-    T held[kEach];
+    Sum held[kEach];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const int e = t + i * kTileThreads, row = first + e / kWide;
       const int64_t col = col0 + e % kWide;
-      held[i] = row < last && col < cols ? m.data[(row0 + row) * m.row + col * m.col] : T(0);
+      held[i] = row < last && col < cols ? widened(m.data[(row0 + row) * m.row + col * m.col]) : Sum(0);
     }
     __syncthreads();
 #pragma unroll
@@ -169,10 +116,10 @@ __device__ void attention_apply(const Quad<T>* shares, const AttentionRows<const
     __syncthreads();
 #pragma unroll 2
     for (int d = 0; d < kStrip; ++d) {
-      const Quad<T> p = shares[(first + d) * kShareLine + y];
+      const Quad<Sum> p = shares[(first + d) * kShareLine + y];
 #pragma unroll
       for (int g = 0; g < Groups; ++g) {
-        const Quad<T> q = strip[d * kLine + g * 16 + x];
+        const Quad<Sum> q = strip[d * kLine + g * 16 + x];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -185,14 +132,14 @@ __device__ void attention_apply(const Quad<T>* shares, const AttentionRows<const
 
 template <class T, int Groups>
 __device__ void attention_write(const AttentionRows<T>& m, int64_t row0, int64_t rows, int64_t col0, int64_t cols,
-                                const T (&out)[4][4 * Groups]) {
+                                const AttentionSum<T> (&out)[4][4 * Groups]) {
   const int x = static_cast<int>(threadIdx.x) % 16, y = static_cast<int>(threadIdx.x) / 16;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4 * Groups; ++j) {
       const int64_t row = row0 + tile_line(y, i), col = col0 + tile_line(x, j);
-      if (row < rows && col < cols) m.data[row * m.row + col * m.col] = out[i][j];
+      if (row < rows && col < cols) put(m.data + row * m.row + col * m.col, out[i][j]);
     }
 }
 
@@ -213,16 +160,12 @@ __device__ T attention_row_sum(T v) {
   return v;
 }
 
-struct AttentionForward {
-  AttentionSizes sizes;
-  AttentionSide q, k, v, y, lse;
-};
-
 /// A block has 64 queries and 64 Groups columns of the result.
 template <class T, int Groups>
-__global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attention_forward(AttentionForward f) {
-  constexpr T kOut = -std::numeric_limits<T>::infinity();
-  TENON_SHARED(Quad<T>, shares, kAttentionTile * kShareLine);
+__global__ void __launch_bounds__(kTileThreads, sizeof(T) < 8 ? 2 : 1) attention_forward(AttentionForward f) {
+  using Sum = AttentionSum<T>;
+  constexpr Sum kOut = -std::numeric_limits<Sum>::infinity();
+  TENON_SHARED(Quad<Sum>, shares, kAttentionTile * kShareLine);
   const AttentionSizes& a = f.sizes;
   const int64_t col0 = int64_t{blockIdx.y} * 64 * Groups;
   AttentionPlace at{0, int64_t{blockIdx.x} * kAttentionTile, 0, static_cast<int>(threadIdx.x) % 16,
@@ -230,24 +173,24 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attentio
   const int64_t seen = a.causal && at.from_query + kAttentionTile < a.lk ? at.from_query + kAttentionTile : a.lk;
   for (at.b = blockIdx.z; at.b < a.batch; at.b += gridDim.z) {
     const auto q = a.rows<const T>(f.q, at.b), k = a.rows<const T>(f.k, at.b), v = a.rows<const T>(f.v, at.b);
-    T top[4] = {kOut, kOut, kOut, kOut}, total[4] = {}, out[4][4 * Groups] = {};
+    Sum top[4] = {kOut, kOut, kOut, kOut}, total[4] = {}, out[4][4 * Groups] = {};
     for (at.from_key = 0; at.from_key < seen; at.from_key += kAttentionTile) {
-      T s[4][4], z[4][4];
+      Sum s[4][4], z[4][4];
       attention_products<T>(q, at.from_query, a.lq, k, at.from_key, seen, a.d, s);
-      attention_mask(a, at, s);
+      attention_mask<T>(a, at, s);
       if (a.p > 0) attention_keep(a, at, z);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        T largest = top[i];
+        Sum largest = top[i];
 #pragma unroll
         for (int j = 0; j < 4; ++j) largest = s[i][j] > largest ? s[i][j] : largest;
         largest = attention_row_max(largest);
         const bool nothing = largest == kOut;  // no key is seen yet
-        const T shrink = nothing ? T(1) : sc::exp(top[i] - largest);
-        T sum = 0;
+        const Sum shrink = nothing ? Sum(1) : sc::exp(top[i] - largest);
+        Sum sum = 0;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          s[i][j] = nothing ? T(0) : sc::exp(s[i][j] - largest);
+          s[i][j] = nothing ? Sum(0) : sc::exp(s[i][j] - largest);
           sum += s[i][j];
           if (a.p > 0) s[i][j] *= z[i][j];
         }
@@ -261,23 +204,17 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attentio
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const T inverse = total[i] != T(0) ? T(1) / total[i] : T(0);
+      const Sum inverse = total[i] != Sum(0) ? Sum(1) / total[i] : Sum(0);
 #pragma unroll
       for (int j = 0; j < 4 * Groups; ++j) out[i][j] *= inverse;
       if (at.x == 0 && blockIdx.y == 0 && at.query(i) < a.lq) {
-        const auto lse = a.rows<T>(f.lse, at.b);
-        lse.data[at.query(i) * lse.row] = total[i] != T(0) ? top[i] + std::log(total[i]) : kOut;
+        const auto lse = a.rows<Sum>(f.lse, at.b);
+        lse.data[at.query(i) * lse.row] = total[i] != Sum(0) ? top[i] + std::log(total[i]) : kOut;
       }
     }
     attention_write<T, Groups>(a.rows<T>(f.y, at.b), at.from_query, a.lq, col0, a.dv, out);
   }
 }
-
-struct AttentionGradient {
-  AttentionSizes sizes;
-  AttentionSide q, k, v, y, lse, gy, gq, gk, gv;
-  void* delta;  ///< [batch, lq]: the products of rows of y and gy
-};
 
 /// A warp a row.
 template <class T>
@@ -288,56 +225,59 @@ __global__ void attention_delta(AttentionGradient g) {
   for (int64_t row = int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32; row < a.batch * a.lq; row += warps) {
     const auto y = a.rows<const T>(g.y, row / a.lq), gy = a.rows<const T>(g.gy, row / a.lq);
     const int64_t i = row % a.lq;
-    T sum = 0;
-    for (int64_t c = lane; c < a.dv; c += 32) sum += gy.data[i * gy.row + c * gy.col] * y.data[i * y.row + c * y.col];
+    AttentionSum<T> sum = 0;
+    for (int64_t c = lane; c < a.dv; c += 32)
+      sum += widened(gy.data[i * gy.row + c * gy.col]) * widened(y.data[i * y.row + c * y.col]);
     for (int bits = 16; bits > 0; bits /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, bits);
-    if (lane == 0) static_cast<T*>(g.delta)[row] = sum;
+    if (lane == 0) static_cast<AttentionSum<T>*>(g.delta)[row] = sum;
   }
 }
 
 /// A tile of shares (of what they were multiplied with after dropout) and of the gradients of scores.
 template <class T>
-__device__ void attention_scores_back(const AttentionGradient& g, const AttentionPlace& at, T (&share)[4][4],
-                                      T (&grad)[4][4]) {
+__device__ void attention_scores_back(const AttentionGradient& g, const AttentionPlace& at,
+                                      AttentionSum<T> (&share)[4][4], AttentionSum<T> (&grad)[4][4]) {
+  using Sum = AttentionSum<T>;
   const AttentionSizes& a = g.sizes;
-  T z[4][4];
+  Sum z[4][4];
   attention_products<T>(a.rows<const T>(g.q, at.b), at.from_query, a.lq, a.rows<const T>(g.k, at.b), at.from_key, a.lk,
                         a.d, share);
-  attention_mask(a, at, share);
+  attention_mask<T>(a, at, share);
   attention_products<T>(a.rows<const T>(g.gy, at.b), at.from_query, a.lq, a.rows<const T>(g.v, at.b), at.from_key, a.lk,
                         a.dv, grad);
   if (a.p > 0) attention_keep(a, at, z);
-  const auto lse = a.rows<const T>(g.lse, at.b);
-  const T scale = static_cast<T>(a.scale);
+  const auto lse = a.rows<const Sum>(g.lse, at.b);
+  const Sum scale = static_cast<Sum>(a.scale);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int64_t query = at.query(i);
     const bool there = query < a.lq;
-    const T total = there ? lse.data[query * lse.row] : T(0),
-            delta = there ? static_cast<const T*>(g.delta)[at.b * a.lq + query] : T(0);
-    const bool nothing = !there || total == -std::numeric_limits<T>::infinity();
+    const Sum total = there ? lse.data[query * lse.row] : Sum(0),
+              delta = there ? static_cast<const Sum*>(g.delta)[at.b * a.lq + query] : Sum(0);
+    const bool nothing = !there || total == -std::numeric_limits<Sum>::infinity();
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const T p = nothing ? T(0) : sc::exp(share[i][j] - total), keep = a.p > 0 ? z[i][j] : T(1);
-      grad[i][j] = nothing ? T(0) : p * (grad[i][j] * keep - delta) * scale;
-      share[i][j] = nothing ? T(0) : p * keep;
+      const Sum p = nothing ? Sum(0) : sc::exp(share[i][j] - total), keep = a.p > 0 ? z[i][j] : Sum(1);
+      grad[i][j] = nothing ? Sum(0) : p * (grad[i][j] * keep - delta) * scale;
+      share[i][j] = nothing ? Sum(0) : p * keep;
     }
   }
 }
 
 template <class T, int Groups>
-__global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attention_query_gradient(AttentionGradient g) {
-  TENON_SHARED(Quad<T>, shares, kAttentionTile * kShareLine);
+__global__ void __launch_bounds__(kTileThreads, sizeof(T) < 8 ? 2 : 1) attention_query_gradient(AttentionGradient g) {
+  using Sum = AttentionSum<T>;
+  TENON_SHARED(Quad<Sum>, shares, kAttentionTile * kShareLine);
   const AttentionSizes& a = g.sizes;
   const int64_t col0 = int64_t{blockIdx.y} * 64 * Groups;
   AttentionPlace at{0, int64_t{blockIdx.x} * kAttentionTile, 0, static_cast<int>(threadIdx.x) % 16,
                     static_cast<int>(threadIdx.x) / 16};
   const int64_t seen = a.causal && at.from_query + kAttentionTile < a.lk ? at.from_query + kAttentionTile : a.lk;
   for (at.b = blockIdx.z; at.b < a.batch; at.b += gridDim.z) {
-    T out[4][4 * Groups] = {};
+    Sum out[4][4 * Groups] = {};
     for (at.from_key = 0; at.from_key < seen; at.from_key += kAttentionTile) {
-      T share[4][4], grad[4][4];
-      attention_scores_back(g, at, share, grad);
+      Sum share[4][4], grad[4][4];
+      attention_scores_back<T>(g, at, share, grad);
       share_by_key(at, grad, shares);
       attention_apply<T, Groups>(shares, a.rows<const T>(g.k, at.b), at.from_key, seen, col0, a.d, out);
     }
@@ -346,17 +286,18 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attentio
 }
 
 template <class T, int Groups>
-__global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 2 : 1) attention_key_gradient(AttentionGradient g) {
-  TENON_SHARED(Quad<T>, shares, kAttentionTile * kShareLine);
+__global__ void __launch_bounds__(kTileThreads, sizeof(T) < 8 ? 2 : 1) attention_key_gradient(AttentionGradient g) {
+  using Sum = AttentionSum<T>;
+  TENON_SHARED(Quad<Sum>, shares, kAttentionTile * kShareLine);
   const AttentionSizes& a = g.sizes;
   const int64_t col0 = int64_t{blockIdx.y} * 64 * Groups;
   AttentionPlace at{0, 0, int64_t{blockIdx.x} * kAttentionTile, static_cast<int>(threadIdx.x) % 16,
                     static_cast<int>(threadIdx.x) / 16};
   for (at.b = blockIdx.z; at.b < a.batch; at.b += gridDim.z) {
-    T key[4][4 * Groups] = {}, value[4][4 * Groups] = {};
+    Sum key[4][4 * Groups] = {}, value[4][4 * Groups] = {};
     for (at.from_query = a.causal ? at.from_key : 0; at.from_query < a.lq; at.from_query += kAttentionTile) {
-      T share[4][4], grad[4][4];
-      attention_scores_back(g, at, share, grad);
+      Sum share[4][4], grad[4][4];
+      attention_scores_back<T>(g, at, share, grad);
       if (col0 < a.dv) {
         share_by_query(at, share, shares);
         attention_apply<T, Groups>(shares, a.rows<const T>(g.gy, at.b), at.from_query, a.lq, col0, a.dv, value);
@@ -424,8 +365,8 @@ dim3 attention_grid(int64_t rows, int64_t cols, int groups, int64_t batch) {
 /// f with a value of the type, and how many columns a thread of a block keeps: of f64 the fewest.
 template <class F>
 void with_attention_tiles(DType t, int64_t cols, F&& f) {
-  with_compute_type(t, [&](auto one) {
-    if constexpr (sizeof(one) == 4)
+  with_product_type(t, [&](auto one) {
+    if constexpr (sizeof(one) < 8)
       if (cols > 64) return f(one, std::integral_constant<int, 2>{});
     f(one, std::integral_constant<int, 1>{});
   });
@@ -439,6 +380,7 @@ void run_attention(Args& c) {
                            attention_side(c.in(2)),
                            attention_side(c.out(0)),
                            attention_column(c.out(1))};
+  if (attention_of_halves(c, c.out(0).type(), f)) return;
   with_attention_tiles(c.out(0).type(), a.dv, [&](auto one, auto groups) {
     launch(attention_forward<decltype(one), groups()>, attention_grid(a.lq, a.dv, groups(), a.batch), kTileThreads, c,
            f);
@@ -448,7 +390,9 @@ void run_attention(Args& c) {
 /// Inputs q, k, v, mask, y, lse, gy, key.
 void run_attention_backward(Args& c) {
   const AttentionSizes a = attention_sizes(c, 7);
-  for (const int i : {4, 5, 6}) c.want(c.in(i).dtype == c.in(0).dtype);
+  const DType type = c.out(0).type();
+  for (const int i : {0, 4, 6}) c.want(c.in(i).is(type));
+  c.want(c.in(5).is(type == DType::f64 ? DType::f64 : DType::f32));
   AttentionGradient g{a,
                       attention_side(c.in(0)),
                       attention_side(c.in(1)),
@@ -461,11 +405,15 @@ void run_attention_backward(Args& c) {
                       attention_side(c.out(2)),
                       nullptr};
   const int64_t widest = a.d > a.dv ? a.d : a.dv;
-  with_attention_tiles(c.out(0).type(), widest, [&](auto one, auto groups) {
+  with_product_type(type, [&](auto one) {
     using T = decltype(one);
-    T* delta = c.scratch<T>(a.batch * a.lq);
+    AttentionSum<T>* delta = c.scratch<AttentionSum<T>>(a.batch * a.lq);
     g.delta = delta;
     launch(attention_delta<T>, blocks_for(a.batch * a.lq, 8), 256, c, g);
+  });
+  if (attention_gradient_of_halves(c, type, g)) return;
+  with_attention_tiles(type, widest, [&](auto one, auto groups) {
+    using T = decltype(one);
     launch(attention_query_gradient<T, groups()>, attention_grid(a.lq, a.d, groups(), a.batch), kTileThreads, c, g);
     launch(attention_key_gradient<T, groups()>, attention_grid(a.lk, widest, groups(), a.batch), kTileThreads, c, g);
   });

@@ -43,9 +43,11 @@ Tensor cast_kept(const Tensor& t, DType to) {
 /// Whether the kernel that serves this call takes these halves as they are.
 bool takes_halves(const OpDef& op, const Tensor* in, int inputs) {
   if (!op.info.own_halves) return false;
+  // The op of a gradient works in the types of its forward pass, and on what that kept in f32.
+  const bool keeps_f32 = op.amp == Amp::leave;
   const Tensor* first = nullptr;
   for (int i = 0; i < inputs; ++i) {
-    if (!in[i] || !is_floating(in[i].dtype())) continue;
+    if (!in[i] || !is_floating(in[i].dtype()) || (keeps_f32 && in[i].dtype() == DType::f32)) continue;
     if (!first) first = in + i;
     if (in[i].dtype() != first->dtype()) return false;
   }

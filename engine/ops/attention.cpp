@@ -10,19 +10,25 @@
 #include "engine/op/op.h"
 #include "engine/op/samples.h"
 #include "engine/ops/create.h"
-#include "engine/ops/dense_room.h"
 #include "engine/ops/dropout.h"
+#include "engine/ops/half_products.h"
 #include "engine/ops/join.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/pointwise.h"
 #include "engine/ops/reduce.h"
+#include "engine/ops/view.h"
 
 namespace tenon {
 namespace {
 
-using ops::dense;
+using ops::dense_as;
 using ops::float_or_double;
+
+// Note [Attention of halves on the CPU]
+// is computed in f32 copies and rounded once. The log-sum-exp of the rows, which the backward pass has from the forward
+// pass, stays in f32: it is the exponent of every share. Every device keeps to this.
+DType attention_type(DType t) { return ops::is_half(t) ? DType::f32 : t; }
 
 struct AttentionAttrs {
   double scale, p;
@@ -37,6 +43,13 @@ struct AttentionAttrs {
     f("first", first, false);
   }
 };
+
+Tensor attention_cast(const Tensor& x, DType t) { return x.dtype() == t ? x : cast(x, t); }
+std::vector<Tensor> attention_inputs(std::vector<Tensor> in) {
+  for (Tensor& t : in)
+    if (t) t = attention_cast(t, attention_type(t.dtype()));
+  return in;
+}
 
 Shape score_size(const Shape& q, const Shape& k) {
   Shape s = q;
@@ -78,6 +91,11 @@ size_t attention_room(const AttentionAttrs& a, const Tensor* in) {
                                      : kernels::attention_workspace(sizes_of<float>(a, in));
 }
 
+Tensor attention_operand(const Tensor& x, kernels::Room& room) { return dense_as(x, attention_type(x.dtype()), room); }
+Tensor attention_mask_operand(const Tensor& mask, kernels::Room& room) {
+  return mask && ops::is_half(mask.dtype()) ? attention_operand(mask, room) : mask;
+}
+
 template <class T>
 struct Problem {
   Tensor q, k, v, mask;
@@ -86,7 +104,10 @@ struct Problem {
 
   /// `in`: q, k, v, mask?, of `n` inputs; `draws` is the key of the dropout.
   Problem(const AttentionAttrs& a, const Tensor* in, const Tensor& given, const Tensor& draws, kernels::Room& room)
-      : q(dense(in[0], room)), k(dense(in[1], room)), v(dense(in[2], room)), mask(given) {
+      : q(attention_operand(in[0], room)),
+        k(attention_operand(in[1], room)),
+        v(attention_operand(in[2], room)),
+        mask(attention_mask_operand(given, room)) {
     shape = sizes_of<T>(a, in);
     if (a.p > 0) {
       const DrawnFrom from(draws, a.stream, a.first);
@@ -129,39 +150,47 @@ double attention_flops(const AttentionAttrs& a, const Call& c, int of_queries, i
   return 2 * pairs * (of_queries * d + of_values * dv);
 }
 
-/// Inputs q, k, v, mask?, y, lse, gy, key?; outputs gq, gk, gv. With create_graph the composite runs instead.
+/// Inputs q, k, v, mask?, y, lse, gy, key?; outputs gq, gk, gv. With create_graph the composite runs instead. Of halves
+/// everything is such but for lse: the types are those of the forward pass, and autocast leaves them.
 struct AttentionBackward {
-  static constexpr OpInfo info{"attention_backward", "", OpKind::matmul, 3};
+  static constexpr OpInfo info{
+      .name = "attention_backward", .kind = OpKind::matmul, .outputs = 3, .amp = Amp::leave, .own_halves = true};
   using Attrs = AttentionAttrs;
   static void infer(const Attrs&, const Tensor* in, int, Meta* out) {
     for (int i = 0; i < 3; ++i) out[i] = in[i].meta();
   }
   static size_t workspace(const Attrs& a, const Call& c) {
     kernels::Room room;
-    for (int i : {4, 5, 6, 0, 1, 2}) dense(c.in[i], room);
+    for (int i : {4, 5, 6, 0, 1, 2}) attention_operand(c.in[i], room);
+    attention_mask_operand(c.in[3], room);
+    for (int i = 0; i < 3; ++i) ops::target(c, i, attention_type(c.out[i].dtype()), room);
     return room.used() + attention_room(a, c.in);
   }
   static void cpu(const Call& c) {
     kernels::Room room(c.workspace);
-    Tensor y = dense(c.in[4], room), lse = dense(c.in[5], room), gy = dense(c.in[6], room);
+    Tensor y = attention_operand(c.in[4], room), lse = attention_operand(c.in[5], room),
+           gy = attention_operand(c.in[6], room), out[3];
     float_or_double(y.dtype(), [&](auto one) {
       using T = decltype(one);
       Problem<T> p(c.as<Attrs>(), c.in, c.in[3], c.in[7], room);
+      for (int i = 0; i < 3; ++i) out[i] = ops::target(c, i, y.dtype(), room);
       kernels::attention_backward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
-                                     y.data<T>(), lse.data<T>(), gy.data<T>(), c.out[0].data<T>(), c.out[1].data<T>(),
-                                     c.out[2].data<T>(), room.rest());
+                                     y.data<T>(), lse.data<T>(), gy.data<T>(), out[0].data<T>(), out[1].data<T>(),
+                                     out[2].data<T>(), room.rest());
     });
+    for (int i = 0; i < 3; ++i) ops::finished(c, i, out[i]);
   }
   static Cost cost(const Attrs& a, const Call& c) { return {attention_flops(a, c, 3, 2)}; }
 };
 
 /// Inputs q, k, v, mask?, key?; outputs y and the log-sum-exp of every row.
 struct Attention {
-  static constexpr OpInfo info{"scaled_dot_product_attention", "", OpKind::matmul, 2};
+  static constexpr OpInfo info{
+      .name = "scaled_dot_product_attention", .kind = OpKind::matmul, .outputs = 2, .own_halves = true};
   using Attrs = AttentionAttrs;
   static void infer(const Attrs& a, const Tensor* in, int n, Meta* out) {
     const Meta &q = in[0].meta(), &k = in[1].meta(), &v = in[2].meta();
-    ops::common_float({&q, &k, &v});
+    ops::product_type({&q, &k, &v});
     const Shape &sq = q.shape, &sk = k.shape, &sv = v.shape;
     bool fits = sq.n >= 2 && sq.n == sk.n && sq.n == sv.n && sq.back() == sk.back() && sk[sk.n - 2] == sv[sv.n - 2];
     for (int i = 0; fits && i < sq.n - 2; ++i) fits = sq[i] == sk[i] && sq[i] == sv[i];
@@ -175,7 +204,7 @@ struct Attention {
     }
     if (!(a.p >= 0 && a.p <= 1)) throw Error("the probability " + std::to_string(a.p) + " is not between 0 and 1");
     if (n > 3 && in[3]) {
-      if (in[3].dtype() != DType::boolean) ops::common_float({&q, &in[3].meta()});
+      if (in[3].dtype() != DType::boolean) ops::product_type({&q, &in[3].meta()});
       Shape s = score_size(sq, sk);
       if (!(broadcast_shape(in[3].size(), s) == s))
         throw Error("a mask of size " + to_string(in[3].size()) + " does not broadcast to " + to_string(s));
@@ -183,20 +212,26 @@ struct Attention {
     out[0] = out[1] = q;
     out[0].shape[sq.n - 1] = sv.back();
     out[1].shape.erase(sq.n - 1);
+    out[1].dtype = attention_type(q.dtype);
   }
   static size_t workspace(const Attrs& a, const Call& c) {
     kernels::Room room;
-    for (int i = 0; i < 3; ++i) dense(c.in[i], room);
+    for (int i = 0; i < 3; ++i) attention_operand(c.in[i], room);
+    if (c.inputs > 3) attention_mask_operand(c.in[3], room);
+    ops::target(c, 0, attention_type(c.out[0].dtype()), room);
     return room.used() + attention_room(a, c.in);
   }
   static void cpu(const Call& c) {
     kernels::Room room(c.workspace);
-    float_or_double(c.out[0].dtype(), [&](auto one) {
+    Tensor y;
+    float_or_double(c.out[1].dtype(), [&](auto one) {
       using T = decltype(one);
       Problem<T> p(c.as<Attrs>(), c.in, c.inputs > 3 ? c.in[3] : Tensor(), c.inputs > 4 ? c.in[4] : Tensor(), room);
+      y = ops::target(c, 0, c.out[1].dtype(), room);
       kernels::attention_forward<T>(p.shape, p.q.template data<T>(), p.k.template data<T>(), p.v.template data<T>(),
-                                    c.out[0].data<T>(), c.out[1].data<T>(), room.rest());
+                                    y.data<T>(), c.out[1].data<T>(), room.rest());
     });
+    ops::finished(c, 0, y);
   }
   static constexpr Saves saves{.inputs = 0b11111, .outputs = 0b11};
   static Tensor decompose(const Attrs& a, const std::vector<Tensor>& in);
@@ -212,11 +247,13 @@ struct Attention {
         if (d.needs(i)) d.in(i) = out[i];
       return;
     }
-    composite_gradient(d, {d.x(0), d.x(1), d.x(2), d.x(3)}, [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-      Tensor s = masked_scores(a, in[0], in[1], in[3]), top = amax(s, {-1}, true);
-      Tensor lse = add(squeeze(top, -1), log(sum(exp(sub(s, top)), {-1})));
-      return {matmul(shares_of(a, s, key), in[2]), lse};
-    });
+    composite_gradient(d, {d.x(0), d.x(1), d.x(2), d.x(3)},
+                       [&](const std::vector<Tensor>& given) -> std::vector<Tensor> {
+                         const std::vector<Tensor> in = attention_inputs(given);
+                         Tensor s = masked_scores(a, in[0], in[1], in[3]), top = amax(s, {-1}, true);
+                         Tensor lse = add(squeeze(top, -1), log(sum(exp(sub(s, top)), {-1})));
+                         return {attention_cast(matmul(shares_of(a, s, key), in[2]), given[0].dtype()), lse};
+                       });
   }
   static Cost cost(const Attrs& a, const Call& c) { return {attention_flops(a, c, 1, 1)}; }
   static void samples(Samples& s) {
@@ -236,12 +273,13 @@ struct Attention {
 
 const Register<Attention> attention_op;
 const Register<AttentionBackward> attention_backward_op;
-Tensor Attention::decompose(const Attrs& a, const std::vector<Tensor>& in) {
+Tensor Attention::decompose(const Attrs& a, const std::vector<Tensor>& given) {
+  const std::vector<Tensor> in = attention_inputs(given);
   Tensor s = mul(matmul(in[0], transpose(in[1], -1, -2)), a.scale),
          out = scalar_like(-std::numeric_limits<double>::infinity(), s);
   if (in.size() > 3 && in[3]) s = in[3].dtype() == DType::boolean ? where(in[3], s, out) : add(s, in[3]);
   if (a.causal) s = where(causal_keep(s.size(-2), s.size(-1), s.device()), s, out);
-  return matmul(shares_of(a, s, in.size() > 4 ? in[4] : Tensor()), in[2]);
+  return attention_cast(matmul(shares_of(a, s, in.size() > 4 ? in[4] : Tensor()), in[2]), given[0].dtype());
 }
 
 AttentionAttrs attrs_of(const Tensor& q, const AttentionOptions& o) {

@@ -13,9 +13,9 @@ struct AttentionOptions {
   Draws draws = {};     ///< of the dropout, where there is one
 };
 /// softmax(q k^T * scale + mask) v: q [.., lq, d], k [.., lk, d], v [.., lk, dv] -> [.., lq, dv], with equal leading
-/// axes. mask broadcasts to
-/// [.., lq, lk]: bool (true takes part) or numbers that are added. f32 or f64. One op, which never makes the [lq, lk]
-/// matrix. torch.nn.functional.scaled_dot_product_attention.
+/// axes. mask broadcasts to [.., lq, lk]: bool (true takes part) or numbers that are added. f32 or f64; halves are
+/// worked on in f32 and rounded once. One op, which never makes the [lq, lk] matrix.
+/// torch.nn.functional.scaled_dot_product_attention.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask = {},
                                     const AttentionOptions& options = {});
 /// The shares themselves, [.., lq, lk], for who wants to look at them.

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "core/tensor.h"
 
@@ -10,5 +11,7 @@ namespace tenon::emulated {
 Device device();
 /// Which threads of kernels go first from now on: 0 forward, 1 backward, 2 shuffled. False where the GPU is a real one.
 bool set_order(int order, uint32_t seed);
+/// Whether kernels multiply on tensor cores while f runs. Of a real GPU nothing is known: as expected.
+bool uses_tensor_cores(const std::function<void()>& f, bool expected);
 
 }  // namespace tenon::emulated

@@ -1,5 +1,5 @@
 // Products of sizes that the registry's samples do not reach: large tiles, split inner axes, phases of strided
-// convolutions, several tiles of attention.
+// convolutions.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,7 +8,6 @@
 #include "core/backend.h"
 #include "engine/autograd/autograd.h"
 #include "engine/op/op.h"
-#include "engine/ops/attention.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/create.h"
 #include "engine/ops/matmul.h"
@@ -83,24 +82,6 @@ TEST(CudaProducts, TakeHalvesAsTheyAre) {
     for (const char* op : {"conv2d", "conv2d_input", "conv2d_weight", "matmul"})
       EXPECT_EQ(seen.types[op], std::set<DType>{t}) << op;
   }
-}
-
-TEST(CudaProducts, Attention) {
-  const std::vector<std::string> ops = {"scaled_dot_product_attention", "attention_backward"};
-  const auto run = [&](const char* name, int64_t lq, int64_t lk, int64_t d, int64_t dv, bool causal, double p,
-                       DType t = DType::f32) {
-    const Function f = [=](const std::vector<Tensor>& in) {
-      const Tensor key = p > 0 ? random_key(3, 5, in[0].device()) : Tensor();
-      return scaled_dot_product_attention(in[0], in[1], in[2], {}, {p, causal, 0, {key, 7, 11}});
-    };
-    expect_the_cpus(name, f,
-                    {scattered({2, 2, lq, d}, 1, t), scattered({2, 2, lk, d}, 2, t), scattered({2, 2, lk, dv}, 3, t)},
-                    ops);
-  };
-  run("several tiles", 70, 130, 20, 33, false, 0);
-  run("causal", 130, 200, 70, 20, true, 0);
-  run("dropout", 66, 67, 8, 8, false, 0.3);
-  run("wide rows", 20, 30, 140, 150, true, 0, DType::f64);
 }
 
 TEST(CudaProducts, Recurrence) {

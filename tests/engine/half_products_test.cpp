@@ -1,6 +1,7 @@
 // Products of bf16 and f16: on the processor's own instructions where it has them, in f32 elsewhere, and alike.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,8 +15,12 @@
 #include "engine/kernels/bf16_product.h"
 #include "engine/kernels/dnnl_matmul.h"
 #include "engine/kernels/gemm.h"
+#include "engine/op/autocast.h"
+#include "engine/ops/attention.h"
 #include "engine/ops/conv.h"
+#include "engine/ops/create.h"
 #include "engine/ops/matmul.h"
+#include "engine/ops/pointwise.h"
 #include "engine/ops/random.h"
 #include "engine/ops/view.h"
 
@@ -163,6 +168,71 @@ TEST(HalfProducts, ConvolutionsAndTheirGradientsAreThoseOfF32RoundedOnce) {
       expect_a_step_apart(grad_of(w), grad_of(w32), type, "gradient of the weight");
       if (c.bias) expect_a_step_apart(grad_of(b), grad_of(b32), type, "gradient of the bias");
     }
+}
+
+/// Everything that follows from attention: the result, its gradients, and theirs.
+std::vector<Tensor> attention_and_gradients(const std::vector<Tensor>& given, const Tensor& mask, DType type) {
+  std::vector<Tensor> in;
+  for (const Tensor& t : given) {
+    in.push_back(cast(t, type));
+    set_requires_grad(in.back());
+  }
+  const Tensor y = scaled_dot_product_attention(in[0], in[1], in[2], mask, {0, true}), gy = cast(given[3], type);
+  std::vector<Tensor> all = grad({y}, {in[0], in[1], in[2]}, {gy}, {.retain_graph = true});
+  const Tensor again = grad({y}, {in[0], in[1], in[2]}, {gy}, {.create_graph = true})[0];
+  for (const Tensor& t : grad({again}, {in[1], in[2]}, {cast(given[0], type)})) all.push_back(t);
+  all.insert(all.begin(), y);
+  return all;
+}
+
+TEST(HalfProducts, AttentionAndItsGradientsAreThoseOfF32) {
+  const Tensor keep = lt(rand({9, 12}, DType::f32), 0.9);
+  for (DType type : {DType::bf16, DType::f16})
+    for (const int which : {0, 1, 2}) {
+      const auto values = [&](const Shape& size) {
+        return cast(cast(sub(mul(rand(size, DType::f32), 2), 1), type), DType::f32);
+      };
+      const std::vector<Tensor> in = {transpose(values({2, 9, 3, 8}), 1, 2), values({2, 3, 12, 8}),
+                                      values({2, 3, 12, 6}), values({2, 3, 9, 6})};
+      const Tensor added = values({3, 1, 12}), mask = which == 0 ? Tensor() : which == 1 ? keep : added;
+      const auto all = attention_and_gradients(in, which == 2 ? cast(added, type) : mask, type);
+      const auto all32 = attention_and_gradients(in, mask, DType::f32);
+      for (size_t i = 0; i < all.size(); ++i) {
+        ASSERT_EQ(all[i].dtype(), type) << i;
+        const Tensor a = cast(contiguous(detach(all[i])), DType::f32), b = contiguous(detach(all32[i]));
+        double largest = 0;
+        for (int64_t k = 0; k < b.numel(); ++k) largest = std::max(largest, std::fabs(double{b.data<float>()[k]}));
+        for (int64_t k = 0; k < b.numel(); ++k)
+          ASSERT_NEAR(a.data<float>()[k], b.data<float>()[k], 2e-2 * largest) << name(type) << ", result " << i;
+      }
+      expect_a_step_apart(all[0], all32[0], type, "attention");
+      // A mask of f32 makes it a matter of f32.
+      const NoGrad off;
+      const Tensor mixed = scaled_dot_product_attention(cast(in[0], type), cast(in[1], type), cast(in[2], type),
+                                                        which == 2 ? added : mask, {0, true});
+      expect_a_step_apart(mixed, all32[0], type, "a mask of f32");
+    }
+}
+
+/// The gradient works in the types of the forward pass, also while autocast is on.
+TEST(HalfProducts, AttentionUnderAutocast) {
+  const auto run = [](bool low) {
+    std::vector<Tensor> in;
+    for (const Shape& size : {Shape{2, 9, 8}, Shape{2, 12, 8}, Shape{2, 12, 6}}) {
+      in.push_back(cast(cast(rand(size, DType::f32), DType::bf16), DType::f32));
+      set_requires_grad(in.back());
+    }
+    const AutocastScope scope(DType::bf16, low);
+    const Tensor y = scaled_dot_product_attention(in[0], in[1], in[2]);
+    EXPECT_EQ(y.dtype(), low ? DType::bf16 : DType::f32);
+    const auto all = grad({y}, in, {full(y.size(), 0.5, y.dtype())});
+    for (const Tensor& t : all) {
+      EXPECT_EQ(t.dtype(), DType::f32);
+      for (int64_t k = 0; k < t.numel(); ++k) EXPECT_TRUE(std::isfinite(t.data<float>()[k]));
+    }
+  };
+  run(true);
+  run(false);
 }
 
 TEST(HalfProducts, OfTwoTypesAreThoseOfF32) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -55,6 +56,23 @@ struct Fiber {
   unsigned from = 0;
 };
 
+/// A declaration of shared memory in a heap block that ends where it does.
+class SharedBlock {
+ public:
+  SharedBlock(size_t bytes, size_t align) : align_(align), block_(static_cast<char*>(make(bytes + align))) {
+    std::memset(at(), 0xff, bytes);
+  }
+  SharedBlock(const SharedBlock&) = delete;
+  ~SharedBlock() { ::operator delete (block_, std::align_val_t{2 * align_}); }
+  /// An odd multiple of the alignment.
+  char* at() const { return block_ + align_; }
+
+ private:
+  void* make(size_t bytes) const { return ::operator new (bytes, std::align_val_t{2 * align_}); }
+  size_t align_;
+  char* block_;
+};
+
 struct Block {
   Position position;
   std::function<void()> body;
@@ -64,7 +82,7 @@ struct Block {
   std::vector<int> ready;       ///< a heap of threads that may go on, the first in rank on top
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Fiber*> free;
-  std::map<const void*, std::vector<char>> shared;
+  std::map<const void*, SharedBlock> shared;
   Fiber* now = nullptr;
   void* scheduler = nullptr;
   std::exception_ptr error;
@@ -348,10 +366,8 @@ uint32_t ballot(bool value, const char* at) {
   return static_cast<uint32_t>(f.value);
 }
 
-void* shared_bytes(const void* place, size_t bytes) {
-  auto [it, made] = t_block->shared.try_emplace(place);
-  if (made) it->second.assign(bytes, '\xff');
-  return it->second.data();
+void* shared_bytes(const void* place, size_t bytes, size_t align) {
+  return t_block->shared.try_emplace(place, bytes, std::max(align, sizeof(void*))).first->second.at();
 }
 
 }  // namespace simt

@@ -11,7 +11,7 @@
 // first that may goes on as far as it can, so that its warp is ahead of all others: the hardest case for a barrier that
 // is missing. Shared memory is a heap block of its own for every declaration, of NaN before it is written, and what
 // memory of the device kernels touch is the heap's, so the sanitizers see every index. What this cannot show: races
-// between blocks, fences, alignment, speed.
+// between blocks, fences, alignment (but for that of matrices of a warp, simt_warp_matrix.h), speed.
 namespace simt {
 
 struct Dim3 {
@@ -51,11 +51,12 @@ uint64_t exchange(uint64_t value, unsigned from, const char* at);
 /// One bit for each lane that comes with true.
 uint32_t ballot(bool value, const char* at);
 unsigned lane();
-void* shared_bytes(const void* place, size_t bytes);
+/// Aligned as asked and no better.
+void* shared_bytes(const void* place, size_t bytes, size_t align);
 
 template <class T>
 T* shared(const void* place, size_t count) {
-  return static_cast<T*>(shared_bytes(place, count * sizeof(T)));
+  return static_cast<T*>(shared_bytes(place, count * sizeof(T), alignof(T)));
 }
 template <class T>
 T shuffle(uint32_t mask, T value, unsigned from, const char* at) {
