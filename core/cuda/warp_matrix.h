@@ -1,9 +1,9 @@
 #pragma once
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "core/cuda/runtime.h"
-#include "core/dtype.h"
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
@@ -18,24 +18,27 @@
 // added up in f32. These are CUDA's warp matrix functions. Every lane comes to each of them, with the same operands;
 // addresses are of shared memory and multiples of 32 bytes, and lines follow each other by a multiple of 16 bytes.
 // Which lane has which elements is not said, only that it is the same for all Sums: who has to know loads a matrix of
-// numbers of lines. Under the host's compiler it is tests/simt/simt_warp_matrix.h, which checks what is said here.
+// numbers of lines. Under the host's compiler it is tests/simt/simt_warp_matrix.h, which checks all of this but where
+// addresses are of.
 namespace tenon::cuda::warp {
+
+enum class Half { f16, bf16 };
 
 #ifdef __CUDACC__
 
 namespace detail {
-template <DType Type>
+template <Half Type>
 struct HalfOf {
   using type = __half;
 };
 template <>
-struct HalfOf<DType::bf16> {
+struct HalfOf<Half::bf16> {
   using type = __nv_bfloat16;
 };
-template <class Use, DType Type, class Order>
+template <class Use, Half Type, class Order>
 struct Factor : nvcuda::wmma::fragment<Use, 16, 16, 16, typename HalfOf<Type>::type, Order> {
   __device__ void load(const uint16_t* from, unsigned line) {
-    if constexpr (Type == DType::f16) {
+    if constexpr (Type == Half::f16) {
       nvcuda::wmma::load_matrix_sync(*this, reinterpret_cast<const __half*>(from), line);
     } else {
       // What load_matrix_sync() is of bf16, but for saying that the address is of shared memory: the compiler, which
@@ -67,11 +70,11 @@ struct Factor : nvcuda::wmma::fragment<Use, 16, 16, 16, typename HalfOf<Type>::t
 
 /// The left and the right side of a product. A turned one is read by columns: an element of its column `c` and row `r`
 /// lies at c * line + r.
-template <DType Type>
+template <Half Type>
 using Left = detail::Factor<nvcuda::wmma::matrix_a, Type, nvcuda::wmma::row_major>;
-template <DType Type>
+template <Half Type>
 using Right = detail::Factor<nvcuda::wmma::matrix_b, Type, nvcuda::wmma::row_major>;
-template <DType Type>
+template <Half Type>
 using RightTurned = detail::Factor<nvcuda::wmma::matrix_b, Type, nvcuda::wmma::col_major>;
 
 struct Sums : nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> {
@@ -93,12 +96,12 @@ __device__ inline void multiply(Sums& sums, const A& left, const B& right) {
 
 #else
 
-template <DType Type>
-using Left = simt::WarpFactor<Type == DType::bf16, false, false>;
-template <DType Type>
-using Right = simt::WarpFactor<Type == DType::bf16, true, false>;
-template <DType Type>
-using RightTurned = simt::WarpFactor<Type == DType::bf16, true, true>;
+template <Half Type>
+using Left = simt::WarpFactor<Type == Half::bf16, false, false>;
+template <Half Type>
+using Right = simt::WarpFactor<Type == Half::bf16, true, false>;
+template <Half Type>
+using RightTurned = simt::WarpFactor<Type == Half::bf16, true, true>;
 using Sums = simt::WarpSums;
 using simt::multiply;
 

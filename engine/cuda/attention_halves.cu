@@ -79,7 +79,7 @@ struct HalfSoftmax {
 template <class T, int Wide>
 __global__ void __launch_bounds__(kHalfThreads, Wide <= 64 ? 3 : 2) attention_forward_halves(AttentionForward f) {
   using Shape = HalvesForward<Wide>;
-  constexpr DType kType = kHalfType<T>;
+  constexpr warp::Half kType = kHalfType<T>;
   constexpr int kKeys = Shape::kKeys, kLine = Shape::kLine, kSteps = Shape::kSteps, kScores = Shape::kScores;
   TENON_SHARED(MatrixRoom<uint16_t>, tiles, 2 * kKeys * kLine / MatrixRoom<uint16_t>::kCount);
   TENON_SHARED(MatrixRoom<float>, score_room, kHalfLines * kScores / MatrixRoom<float>::kCount);

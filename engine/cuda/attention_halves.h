@@ -21,7 +21,7 @@ namespace tenon::cuda {
 inline constexpr int kHalfLines = 64, kHalfThreads = 128, kWidestHalves = 128;
 
 template <class T>
-inline constexpr DType kHalfType = std::is_same_v<T, element::Bfloat> ? DType::bf16 : DType::f16;
+inline constexpr warp::Half kHalfType = std::is_same_v<T, element::Bfloat> ? warp::Half::bf16 : warp::Half::f16;
 
 /// Shared memory that matrices are read from.
 template <class T>

@@ -17,7 +17,7 @@ struct HalvesBack {
 };
 
 /// 16 rows of the side that stays.
-template <DType Type, int Wide, bool Held>
+template <warp::Half Type, int Wide, bool Held>
 struct StayingHalves {
   static constexpr int kSteps = Wide / 16, kLine = half_line(Wide);
   warp::Left<Type> held[Held ? kSteps : 1];
@@ -46,7 +46,7 @@ struct StayingHalves {
 };
 
 /// sums += a block of 16 by 16 times 16 rows.
-template <DType Type, int Steps>
+template <warp::Half Type, int Steps>
 __device__ void add_half_products(warp::Sums (&sums)[Steps], const warp::Left<Type>& block, const uint16_t* rows) {
 #pragma unroll
   for (int step = 0; step < Steps; ++step) {
@@ -122,15 +122,15 @@ __device__ void fetch_stats(const AttentionGradient& g, int64_t b, int64_t query
 template <class T, int Wide, bool ByKey>
 __global__ void __launch_bounds__(kHalfThreads, Wide == 32 ? 3 : 2) attention_backward_halves(AttentionGradient g) {
   using Shape = HalvesBack<Wide, ByKey>;
-  constexpr DType kType = kHalfType<T>;
+  constexpr warp::Half kType = kHalfType<T>;
   constexpr int kMoving = Shape::kMoving, kLine = Shape::kLine, kSteps = Shape::kSteps, kBlock = 16 * Shape::kBlockLine;
   TENON_SHARED(MatrixRoom<uint16_t>, tiles, Shape::kRoom / MatrixRoom<uint16_t>::kCount);
   TENON_SHARED(MatrixRoom<uint16_t>, blocks, kHalfThreads / 32 * kBlock / MatrixRoom<uint16_t>::kCount);
   TENON_SHARED(float, stats, 2 * kHalfLines);
   const AttentionSizes& a = g.sizes;
-  const int warp = static_cast<int>(threadIdx.x) / 32, own = warp * 16;
-  uint16_t *staying = tiles->v, *moving = staying + Shape::kStaying, *block = blocks->v + warp * kBlock;
-  float* sum_room = reinterpret_cast<float*>(tiles->v) + warp * 256;  // while no tiles are there
+  const int number = static_cast<int>(threadIdx.x) / 32, own = number * 16;
+  uint16_t *staying = tiles->v, *moving = staying + Shape::kStaying, *block = blocks->v + number * kBlock;
+  float* sum_room = reinterpret_cast<float*>(tiles->v) + number * 256;  // while no tiles are there
   // Blocks that see the most begin first.
   const int64_t from = int64_t{ByKey ? blockIdx.x : gridDim.x - 1 - blockIdx.x} * kHalfLines,
                 lines = ByKey ? a.lk : a.lq;

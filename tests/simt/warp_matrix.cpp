@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<uint64_t> g_calls{0};
 
-std::string place_of(const WarpCall& call) {
+std::string matrix_at(const WarpCall& call) {
   return std::string(call.place.file_name()) + ":" + std::to_string(call.place.line());
 }
 
@@ -31,7 +31,7 @@ void warp_call(const WarpCall& call, void (*work)(const WarpCall* const (&lanes)
   if (own == 0) {
     for (const WarpCall* other : lanes)
       if (!same_call(call, *other))
-        throw Fault("lanes of one warp come with different matrices: " + place_of(call) + "; " + place_of(*other));
+        throw Fault("lanes of one warp come with different matrices: " + matrix_at(call) + "; " + matrix_at(*other));
     work(lanes);
     g_calls.fetch_add(1, std::memory_order_relaxed);
   }
@@ -40,7 +40,7 @@ void warp_call(const WarpCall& call, void (*work)(const WarpCall* const (&lanes)
 
 void warp_memory(const WarpCall& call, unsigned bytes) {
   if (reinterpret_cast<uintptr_t>(call.data) % 32 != 0 || call.line * bytes % 16 != 0 || call.line < 16)
-    throw Fault("a matrix that is not aligned at " + place_of(call));
+    throw Fault("a matrix that is not aligned at " + matrix_at(call));
   warp_call(call, [](const WarpCall* const(&)[32]) {});
 }
 
