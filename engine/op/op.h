@@ -64,9 +64,8 @@ struct OpInfo {
   OpKind kind = OpKind::other;
   int outputs = 1;
   Amp amp = Amp::by_kind;
-  /// cpu() works on f16 and bf16 itself where every floating input is of one such type (with Amp::leave, the op of a
-  /// gradient, some may be f32: what the forward pass kept). Pointwise, view, copy and index ops always work on them;
-  /// others are run in f32, see dispatch().
+  /// cpu() works on f16 and bf16 itself where every floating input is of one such type (in a gradient's op, Amp::leave,
+  /// f32 may be beside it). Pointwise, view, copy and index ops always do; others are run in f32, see dispatch().
   bool own_halves = false;
   /// cpu() is host code that moves tensors between devices through their backends. It serves every device, and the
   /// outputs lie where infer() says.
