@@ -35,8 +35,12 @@ void composite_gradient(Grad& d, const std::vector<Tensor>& inputs,
   std::vector<int> which;
   for (int i = 0; i < d.inputs() && i < static_cast<int>(args.size()); ++i) {
     Tensor& t = args[static_cast<size_t>(i)];
-    if (!d.needs(i) || !t) continue;
+    if (!t || (!d.needs(i) && !t.requires_grad())) continue;
     t = clone(t);
+    if (!d.needs(i)) {  // of the result's own gradient alone, and of what the asking walk has claimed
+      fence.add(autograd_meta(t)->fn);
+      continue;
+    }
     // What a pack hook gave back has no history: it is a leaf here.
     if (AutogradMeta* m = autograd_meta(t); m && m->fn)
       fence.add(m->fn);

@@ -290,7 +290,20 @@ TEST(Registry, FusedGradientIsTheComposite) {
     auto composite = grad({out[0]}, leaves, {g[0]}, create, true);
     for (size_t i = 0; i < leaves.size(); ++i) {
       ASSERT_EQ(fused[i].defined(), composite[i].defined());
-      if (fused[i]) expect_close({fused[i]}, {composite[i]}, 1e-12, "fused against composite");
+      if (!fused[i]) continue;
+      expect_close({fused[i]}, {composite[i]}, 1e-12, "fused against composite");
+      // One leaf's alone: the others' have a part in its own gradient nevertheless.
+      const Tensor alone = grad({out[0]}, {leaves[i]}, {g[0]}, create, true)[0];
+      expect_close({alone}, {composite[i]}, 1e-12, "one gradient alone");
+      ASSERT_EQ(alone.requires_grad(), composite[i].requires_grad());
+      if (!alone.requires_grad()) continue;
+      const Tensor along = full(alone.size(), 0.5, alone.dtype());
+      const auto of_alone = grad({alone}, leaves, {along}, retain, true),
+                 of_all = grad({composite[i]}, leaves, {along}, retain, true);
+      for (size_t k = 0; k < leaves.size(); ++k) {
+        ASSERT_EQ(of_alone[k].defined(), of_all[k].defined());
+        if (of_all[k]) expect_close({of_alone[k]}, {of_all[k]}, 1e-12, "its own gradients");
+      }
     }
   });
 }
