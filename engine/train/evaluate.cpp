@@ -35,13 +35,15 @@ struct Changed {
 
 /// Steps from a plan and an evaluation do not work in the same memory.
 struct PlanAtRest {
-  const PlannedStep* planned;
-  explicit PlanAtRest(const PlannedStep* p) : planned(p) { rest(); }
-  ~PlanAtRest() { rest(); }
-  PlanAtRest(const PlanAtRest&) = delete;
-  void rest() const {
-    if (planned) planned->rest();
+  const PlannedStep *steps, *evaluation;
+  PlanAtRest(const PlannedStep* s, const PlannedStep* e) : steps(s), evaluation(e) {
+    if (steps) steps->rest();
   }
+  ~PlanAtRest() {
+    if (evaluation) evaluation->drop_graphs();
+    if (steps) steps->rest();
+  }
+  PlanAtRest(const PlanAtRest&) = delete;
 };
 
 }  // namespace
@@ -52,7 +54,7 @@ Evaluation TrainingSession::Impl::evaluate(const EvalProgress& progress, const E
   PhaseScope phase(Phase::evaluate);
   ModuleScope root(0);
   NoGrad no_grad;
-  const PlanAtRest rest(planned.get());
+  const PlanAtRest rest(planned.get(), planned_evaluation.get());
   const bool averaged = average && average->updates() > 0 && recipe.flag("average.evaluate");
   share_buffers();
   Changed changed(*model, averaged ? &*average : nullptr);

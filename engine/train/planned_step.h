@@ -57,6 +57,8 @@ class PlannedStep {
   /// Between steps, before other work and after it: memory that only a plan can use goes back to the system, or to the
   /// device's pool.
   void rest() const;
+  /// Lets go of what a device holds for plans that were recorded; they are recorded anew when they are run again.
+  void drop_graphs() const;
   /// For a step that is not given to run().
   void stay_eager(const std::string& why);
   /// "a plan of 57 kernels ...", or why there is none: a line for all forms of batches that have plans, and one for
@@ -100,7 +102,6 @@ class PlannedStep {
   void drop(Entry& e);
   void refuse(Entry& e, std::string why);
   std::vector<Tensor> run_plan(Entry& e, const std::vector<Tensor>& given);
-  void drop_graphs() const;
   Values trace(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
   Values prove(Entry& e, const std::vector<Tensor>& given, const std::vector<nn::Named>& trained, const Eager& eager);
 
