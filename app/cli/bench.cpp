@@ -218,6 +218,18 @@ bool only_named(const std::string& workload) {
 /// Those of models and single ops, which a device can compute.
 bool of_device(const std::string& workload) { return !only_named(workload) && workload != "checkpoint"; }
 
+/// Which ops a library computed, and which the CPU for want of a kernel: figures of a GPU say little without.
+void tell_who_computed() {
+  std::map<std::string, std::string> by;
+  const auto add = [&](const std::string& who, const std::string& op) {
+    std::string& ops = by[who];
+    ops += (ops.empty() ? "" : ", ") + op;
+  };
+  for (const LibraryRuns& r : cuda_library_runs()) add("by " + r.library, r.op);
+  for (const HostRuns& r : cuda_host_runs()) add("on the CPU, behind copies", r.op);
+  for (const auto& [who, ops] : by) std::fprintf(stderr, "tenon: %s: %s\n", who.c_str(), ops.c_str());
+}
+
 int bench(const Args& args) {
   Bench b;
   b.seconds = args.number("--seconds", 3, 0.01);
@@ -266,6 +278,7 @@ int bench(const Args& args) {
     std::copy_if(names.begin(), names.end(), std::back_inserter(wanted),
                  [&](const auto& n) { return host ? !only_named(n) : of_device(n); });
   for (const std::string& w : wanted) workloads().at(w)(b);
+  if (!host) tell_who_computed();
   return 0;
 }
 

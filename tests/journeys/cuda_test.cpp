@@ -100,6 +100,9 @@ TEST_F(Cuda, WorkloadsAreMeasuredOnAGpu) {
       << "of the model and its batch, not of the process nor of the one before";
   EXPECT_GT(figures["mlp peak_device_memory"], 1 << 20);
   EXPECT_EQ(with_gpus(1, {"bench", "checkpoint", "--device", "cuda"}).status, 2);
+  EXPECT_EQ(o.err.find("by cuBLASLt"), std::string::npos) << o.err;
+  const Outcome by_libraries = with_gpus(1, {"bench", "tiny", "--device", "cuda", "--seconds", "0.05"}, kLibraries);
+  EXPECT_NE(by_libraries.err.find("tenon: by cuBLASLt: linear, matmul\n"), std::string::npos) << by_libraries.err;
   const Outcome compiled = with_gpus(1, {"bench", "tiny", "--compile", "--device", "cuda", "--seconds", "0.05"});
   EXPECT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_NE(compiled.err.find("tiny: batches of f32 [16, 2]: "), std::string::npos) << compiled.err;
